@@ -1,0 +1,40 @@
+"""Errors a person can act on.
+
+    AdhereError
+    ├── ConfigError        a configuration file or a --config value is wrong
+    ├── DataError          a data file is missing, malformed or does not match
+    ├── EndpointError      an endpoint refuses every request (key, model, parameter) or is gone
+    ├── EngineError        a local model server does not start or died
+    ├── CheckerError       the process that runs checkers cannot be used
+    └── JournalError       a journal cannot be written or belongs to somebody else
+
+Each message names the file, key or item, what was found, what is allowed and what to do.
+"""
+
+
+class AdhereError(Exception):
+    """Base of all errors that are reported without a traceback."""
+
+
+class ConfigError(AdhereError):
+    """A configuration file or a ``--config`` value is wrong."""
+
+
+class DataError(AdhereError):
+    """A data file is missing, malformed or does not match what it is used with."""
+
+
+class EndpointError(AdhereError):
+    """An endpoint refuses every request or cannot be reached at all."""
+
+
+class EngineError(AdhereError):
+    """A local model server does not start, or died while it was needed."""
+
+
+class CheckerError(AdhereError):
+    """The process that runs checkers cannot be started or used."""
+
+
+class JournalError(AdhereError):
+    """A journal cannot be written, or another process holds it."""

@@ -1,0 +1,144 @@
+"""Strict JSON in and out: UTF-8 with or without BOM, plain or gzip, no NaN, atomic writes."""
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from adhere.errors import DataError
+
+_BOM = b"\xef\xbb\xbf"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def clean_text(text: str) -> str:
+    """Return ``text`` with every lone surrogate replaced by U+FFFD, so that it can be encoded."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def clean(value: Any) -> Any:
+    """Return a JSON value with the lone surrogates in all its strings replaced."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [clean(element) for element in value]
+    if isinstance(value, dict):
+        return {clean_text(key): clean(element) for key, element in value.items()}
+    return value
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse strict JSON; a BOM is dropped and lone surrogates are replaced.
+
+    Raises ValueError with the line and column for anything else, NaN and Infinity included.
+    """
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    raw = raw.removeprefix(_BOM)
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        if b"\\u" not in raw and b"\xed" not in raw:
+            raise ValueError(str(error)) from None
+    # orjson refuses escaped lone surrogates, which providers do send; the standard parser reads
+    # them, and everything else that is wrong stays wrong.
+    text = raw.decode("utf-8", "surrogatepass")
+    return clean(json.loads(text, parse_constant=_reject_constant))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content, decompressed where it is gzip (by content, not by name).
+
+    Raises DataError naming the file when it cannot be read.
+    """
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if raw.startswith(_GZIP_MAGIC) else raw
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
+def read_json(path: Path) -> Any:
+    """Parse one JSON file. Raises DataError naming file, line and column."""
+    try:
+        return loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not valid JSON: {error}") from None
+
+
+def lines(raw: bytes) -> Iterator[bytes]:
+    r"""Yield lines split on ``\n`` only (U+2028 and U+0085 are text), without blank ones."""
+    for line in raw.split(b"\n"):
+        if line.strip():
+            yield line
+
+
+def read_jsonl(path: Path) -> list[Any]:
+    """Parse one JSON value a line. Raises DataError naming file and line."""
+    values = []
+    for number, line in enumerate(read_bytes(path).removeprefix(_BOM).split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            values.append(loads(line))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}: line {number}: not valid JSON: {error}") from None
+    return values
+
+
+def dumps(value: Any, *, indent: bool = False) -> bytes:
+    """Serialise to UTF-8 JSON without ASCII escapes."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0)
+
+
+def canonical(value: Any) -> bytes:
+    """Serialise with sorted keys and no blanks: equal values give equal bytes."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def fingerprint(value: Any) -> str:
+    """Return the SHA-256 (64 hex digits) of a value's canonical form."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that readers see the old content or the new, never a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_json(path: Path, value: Any, *, indent: bool = True) -> None:
+    """Serialise ``value`` and write it atomically, with a final newline."""
+    write_bytes(path, dumps(value, indent=indent) + b"\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    write_bytes(path, text.encode("utf-8"))
