@@ -1,0 +1,6 @@
+"""Calling OpenAI-compatible chat endpoints: one client, one retry layer, named failures."""
+
+from adhere.client.chat import ChatClient, Endpoint
+from adhere.client.reply import Failure, Reply
+
+__all__ = ["ChatClient", "Endpoint", "Failure", "Reply"]

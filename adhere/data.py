@@ -1,0 +1,180 @@
+"""Datasets in AgentIF's form: a list of items, each with messages and constraints.
+
+Rows are kept exactly as they are in the file; ``Constraint`` reads them tolerantly. Identity of
+an item is its position, of a constraint its position in the item: ids repeat and may be absent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from adhere.errors import DataError
+from adhere.jsonio import fingerprint, read_json, read_jsonl
+
+StepType = Literal["llm", "llm_conditional_check", "code"]
+STEP_TYPES: tuple[str, ...] = get_args(StepType)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One element of a constraint's chain: its type and its prompt or source."""
+
+    type: StepType
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint of an item, by its position in the item."""
+
+    index: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset as read: its rows in order, and what identifies it.
+
+    ``sha256`` is over the parsed content, so that formatting and compression do not matter;
+    ``total`` is the number of rows before a limit was applied.
+    """
+
+    name: str
+    path: Path
+    rows: tuple[Row, ...]
+    sha256: str
+    total: int
+
+    @cached_property
+    def inputs_sha256(self) -> str:
+        """Checksum over what models see; a changed constraint does not change it."""
+        return fingerprint([row["input"] for row in self.rows])
+
+    def first(self, limit: int | None) -> "Dataset":
+        """Return the dataset's first ``limit`` items; its checksum stays the whole file's."""
+        if limit is None or limit >= self.total:
+            return self
+        return Dataset(self.name, self.path, self.rows[:limit], self.sha256, self.total)
+
+
+def label(index: int, row: Row) -> str:
+    """Name an item for messages: its position from 1, with its id where it has one."""
+    identity = row.get("id", row.get("query_id"))
+    return f"item {index + 1}" + (f" (id {identity})" if identity is not None else "")
+
+
+def load_rows(path: Path) -> list[Row]:
+    """Read rows from a JSON list or JSONL, plain or gzip. Raises DataError."""
+    name = path.name.removesuffix(".gz")
+    content = read_jsonl(path) if name.endswith(".jsonl") else read_json(path)
+    if not isinstance(content, list):
+        raise DataError(f"{path}: must hold a list of items, found {type(content).__name__}")
+    if not content:
+        raise DataError(f"{path}: holds no item: nothing can be evaluated")
+    for index, row in enumerate(content):
+        if not isinstance(row, dict):
+            raise DataError(f"{path}: item {index + 1}: must be an object, found {row!r:.60}")
+    return content
+
+
+def load(name: str, path: Path) -> Dataset:
+    """Read and validate a dataset.
+
+    Raises DataError naming the file, and the item, constraint and key of every problem (the first
+    twenty of them).
+    """
+    rows = load_rows(path)
+    problems = [
+        f"{path}: {label(i, row)}: {problem}"
+        for i, row in enumerate(rows)
+        for problem in check(row)
+    ]
+    if problems:
+        more = [f"… and {len(problems) - 20} problems more"] if len(problems) > 20 else []
+        raise DataError("\n".join(problems[:20] + more))
+    return Dataset(name, path, tuple(rows), fingerprint(rows), len(rows))
+
+
+@lru_cache(maxsize=16)
+def _load_cached(name: str, path: Path, _size: int, _mtime_ns: int) -> Dataset:
+    return load(name, path)
+
+
+def load_cached(name: str, path: Path) -> Dataset:
+    """Read a dataset once a process for each state of its file."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise DataError(
+            f"{path}: dataset {name!r} cannot be read: {error.strerror}; see data/README.md for "
+            "where to get it, or correct `datasets` in configs/global.yaml"
+        ) from None
+    return _load_cached(name, path, state.st_size, state.st_mtime_ns)
+
+
+def check(row: Row) -> list[str]:
+    """Return what is wrong with one row; each text names constraint and key."""
+    problems = _check_messages(row.get("input"))
+    constraints = row.get("constraints")
+    if not isinstance(constraints, list) or not constraints:
+        return [*problems, "constraints: must be a list with at least one constraint"]
+    for number, constraint in enumerate(constraints, start=1):
+        problems += [f"constraint {number}: {problem}" for problem in _check_constraint(constraint)]
+    return problems
+
+
+def _check_messages(messages: object) -> list[str]:
+    if not isinstance(messages, list) or not messages:
+        return ["input: must be a list with at least one message"]
+    problems = []
+    for number, message in enumerate(messages, start=1):
+        if not isinstance(message, dict):
+            problems.append(f"input: message {number}: must be an object with role and content")
+        elif not isinstance(message.get("role"), str) or not isinstance(
+            message.get("content"), str
+        ):
+            problems.append(f"input: message {number}: role and content must both be text")
+    return problems
+
+
+def _check_constraint(constraint: object) -> list[str]:
+    if not isinstance(constraint, dict):
+        return [f"must be an object, found {constraint!r:.60}"]
+    steps = constraint.get("evaluation")
+    if not isinstance(steps, list) or not steps:
+        return ["evaluation: must be a list with at least one step"]
+    problems = []
+    for number, step in enumerate(steps, start=1):
+        where = f"evaluation step {number}"
+        if not isinstance(step, dict) or step.get("type") not in STEP_TYPES:
+            found = step.get("type") if isinstance(step, dict) else step
+            problems.append(f"{where}: type: found {found!r:.60}; allowed: {', '.join(STEP_TYPES)}")
+        elif not isinstance(step.get("exec"), str) or not step["exec"].strip():
+            problems.append(f"{where}: exec: must be a text that is not empty")
+        elif (keys := step.get("required_keys")) is not None and keys != ["response"]:
+            problems.append(f"{where}: required_keys: found {keys!r:.60}; supported: ['response']")
+    return problems
+
+
+def constraints(row: Row) -> list[Constraint]:
+    """Return a checked row's constraints in order."""
+    return [
+        Constraint(
+            index,
+            tuple(Step(cast(StepType, step["type"]), step["exec"]) for step in raw["evaluation"]),
+        )
+        for index, raw in enumerate(row["constraints"])
+    ]
+
+
+def occurrences(values: Sequence[str]) -> list[int]:
+    """Number equal values from 0 in their order, so that duplicates stay apart."""
+    seen: dict[str, int] = {}
+    numbers = []
+    for value in values:
+        numbers.append(seen.get(value, 0))
+        seen[value] = numbers[-1] + 1
+    return numbers

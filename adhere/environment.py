@@ -1,0 +1,59 @@
+"""Environment variables, with those of the project's ``.env`` behind them.
+
+``.env`` is read into this process only and never exported, so that keys do not travel to model
+servers and checkers.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from adhere.errors import ConfigError
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@lru_cache(maxsize=8)
+def _dotenv(path: Path) -> Mapping[str, str]:
+    return {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
+
+
+def lookup(name: str, root: Path) -> str | None:
+    """Return a variable's value, the environment before ``root/.env``; None when unset or blank."""
+    value = os.environ.get(name) or _dotenv(root / ".env").get(name)
+    return value.strip() or None if value else None
+
+
+def expand(text: str, root: Path, where: str) -> str:
+    """Replace each ``${NAME}``. Raises ConfigError naming ``where`` when a variable is not set."""
+
+    def value(match: re.Match[str]) -> str:
+        found = lookup(match[1], root)
+        if found is None:
+            raise ConfigError(
+                f"{where}: uses ${{{match[1]}}}, which is not set: export {match[1]} or put it "
+                "in .env"
+            )
+        return found
+
+    return _REFERENCE.sub(value, text)
+
+
+def secret(name: str | None, root: Path, where: str) -> str | None:
+    """Return the key that ``name`` holds; None when no key is named.
+
+    Raises ConfigError, which names the variable and never its content.
+    """
+    if name is None:
+        return None
+    value = lookup(name, root)
+    if value is None:
+        raise ConfigError(
+            f"{where}: names {name} as the variable with the key, which is not set: export "
+            f"{name}, put it in .env, or write `api_key_env: null` if the endpoint needs none"
+        )
+    return value

@@ -1,0 +1,47 @@
+"""Where everything generated lies below ``results_root``: the file contracts, in one place."""
+
+from pathlib import Path
+
+from adhere.names import unlimited
+from adhere.plan import Cell, Evaluation
+
+
+def prediction_folder(root: Path, cell: Cell) -> Path:
+    """Folder of one run of one (model, mode)."""
+    return root / "prediction" / f"{cell.model}__{cell.mode}" / f"run{cell.run}"
+
+
+def prediction(root: Path, cell: Cell) -> Path:
+    """Prediction rows in dataset order."""
+    return prediction_folder(root, cell) / f"{cell.dataset}.json"
+
+
+def run_config(root: Path, cell: Cell) -> Path:
+    """What the run's predictions were made with."""
+    return prediction_folder(root, cell) / "run_config.json"
+
+
+def prediction_journal(root: Path, cell: Cell) -> Path:
+    """Journal of a run; a limited run shares it with the full one."""
+    return prediction_folder(root, cell) / f"{unlimited(cell.dataset)[0]}.partial.jsonl"
+
+
+def _judged_folder(root: Path, evaluation: Evaluation) -> Path:
+    cell = evaluation.cell
+    return root / "scores" / f"{cell.model}__{cell.mode}" / f"run{cell.run}_{evaluation.judge}"
+
+
+def results(root: Path, evaluation: Evaluation) -> Path:
+    """Judged rows in dataset order."""
+    return _judged_folder(root, evaluation) / evaluation.cell.dataset / "results.json"
+
+
+def judge_journal(root: Path, evaluation: Evaluation) -> Path:
+    """Journal of judge replies; a limited run shares it with the full one."""
+    dataset = unlimited(evaluation.cell.dataset)[0]
+    return _judged_folder(root, evaluation) / f"{dataset}.partial.jsonl"
+
+
+def judge_run(results_file: Path) -> Path:
+    """What a results file was judged with, beside it."""
+    return results_file.with_name("judge_run.json")

@@ -1,0 +1,124 @@
+"""Journals: one JSON line for each finished unit of paid work, kept whatever happens to the job.
+
+A line is ``{"fp": FINGERPRINT, …}``. The fingerprint covers everything that can change the unit's
+result, so a line is either exactly what is needed or ignored; the last line of a fingerprint
+counts. Lines are appended with one write each; a torn last line is cut before appending.
+"""
+
+import fcntl
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from adhere.errors import JournalError
+from adhere.jsonio import dumps, lines, loads
+
+Entry = dict[str, Any]
+
+
+class Journal:
+    """An open journal; a context manager that holds an exclusive lock on its file.
+
+    Raises JournalError when another process holds the journal, or when it cannot be written (a
+    full disk): what had been written before stays intact.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.unreadable = 0
+        self._entries: dict[str, Entry] = {}
+        self._handle = -1
+        self._end = 0
+
+    def __enter__(self) -> "Journal":
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._handle)
+            raise JournalError(
+                f"{self.path}: another process is writing this journal: wait until it ends, or "
+                "end it, and start again"
+            ) from None
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be opened: {error.strerror}") from error
+        try:
+            self._recover()
+        except BaseException:
+            os.close(self._handle)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._handle)
+
+    def _recover(self) -> None:
+        """Read every line; cut what a killed writer left unfinished at the end."""
+        raw = self.path.read_bytes()
+        whole = raw[: raw.rfind(b"\n") + 1]
+        if len(whole) != len(raw):
+            os.ftruncate(self._handle, len(whole))
+        self._end = os.lseek(self._handle, 0, os.SEEK_END)
+        self._entries, self.unreadable = parse(whole)
+
+    def get(self, fp: str) -> Entry | None:
+        """Return the last entry of a fingerprint, or None."""
+        return self._entries.get(fp)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def append(self, fp: str, entry: Mapping[str, Any]) -> Entry:
+        """Write one finished unit and return its entry."""
+        line: Entry = {"fp": fp, **entry}
+        data = dumps(line) + b"\n"
+        try:
+            written = os.write(self._handle, data)
+            if written != len(data):
+                raise OSError(f"wrote {written} of {len(data)} bytes")
+        except OSError as error:
+            # A partial line would swallow the next one.
+            os.ftruncate(self._handle, self._end)
+            os.lseek(self._handle, self._end, os.SEEK_SET)
+            raise JournalError(
+                f"{self.path}: cannot be written: {error}; everything answered before is kept: "
+                "make room and start again"
+            ) from error
+        self._end += written
+        self._entries[fp] = line
+        return line
+
+
+def parse(raw: bytes) -> tuple[dict[str, Entry], int]:
+    """Return the last entry of each fingerprint, and how many lines are not journal lines."""
+    entries: dict[str, Entry] = {}
+    unreadable = 0
+    for line in lines(raw):
+        try:
+            entry = loads(line)
+        except (ValueError, RecursionError):
+            unreadable += 1
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("fp"), str):
+            entries[entry["fp"]] = entry
+        else:
+            unreadable += 1
+    return entries, unreadable
+
+
+def read(path: Path) -> dict[str, Entry]:
+    """Return a journal's entries without opening it for writing; empty where there is none."""
+    try:
+        return parse(path.read_bytes())[0]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,146 @@
+"""Asking a judge: journaled calls, votes, and asking again when a reply cannot be read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adhere.client import ChatClient, Failure, Reply
+from adhere.journal import Journal
+from adhere.jsonio import fingerprint
+from adhere.judging.chain import Answered
+from adhere.judging.judge import Judge
+from adhere.thinking import final_answer
+from adhere.verdict import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a question stands: the item (with its number among equal ones) and the step's number
+    among equal prompts of the item, so that an inserted constraint disturbs no other one."""
+
+    item: int
+    constraint: int
+    item_key: tuple[str, int]
+    step_keys: tuple[int, ...]
+
+
+class Asker:
+    """Asks one judge about one results file; every reply is journaled under what was asked."""
+
+    def __init__(self, judge: Judge, client: ChatClient | None, journal: Journal | None) -> None:
+        self.judge = judge
+        self.client = client
+        self._journal = journal
+        self._asked_hash = fingerprint(judge.asked)
+        self.reused = 0
+
+    async def ask(self, place: Place, prompt: str, position: int, verdict_wanted: bool) -> Answered:
+        """Ask one question, with votes where a verdict is wanted and the judge has them."""
+        votes = self.judge.config.votes if verdict_wanted else 1
+        asked = [
+            await self._ask_once(place, prompt, position, verdict_wanted, vote)
+            for vote in range(votes)
+        ]
+        if votes == 1:
+            return asked[0]
+        return _majority(prompt, asked)
+
+    async def _ask_once(
+        self, place: Place, prompt: str, position: int, verdict_wanted: bool, vote: int
+    ) -> Answered:
+        """Ask until the reply can be read, at most as often as the judge's ``asks`` says."""
+        replies: list[dict[str, Any]] = []
+        text: str | None = None
+        verdict: bool | None = None
+        reason: str | None = "judge_failed"
+        for attempt in range(self.judge.config.asks):
+            reply = await self._reply(place, prompt, position, (vote, attempt))
+            replies.append(reply)
+            text, verdict, reason = self._read(reply, verdict_wanted)
+            if reason is None or "error" in reply:
+                break
+        record: dict[str, Any] = {"prompt": prompt, "replies": replies}
+        if verdict is not None:
+            record["result"] = verdict
+        if reason is not None:
+            record["reason"] = reason
+            if replies[-1].get("error", {}).get("retryable"):
+                record["retryable"] = True
+        return Answered(text, verdict, reason, record)
+
+    async def _reply(
+        self, place: Place, prompt: str, position: int, call: tuple[int, int]
+    ) -> dict[str, Any]:
+        """Return one reply, from the journal where it was answered before."""
+        fp = fingerprint(
+            [self._asked_hash, place.item_key, place.step_keys[position], prompt, call]
+        )
+        known = self._journal.get(fp) if self._journal is not None else None
+        if known is not None:
+            self.reused += 1
+            return dict(known["reply"])
+        assert self.client is not None, "a judge is asked without a client"
+        kept = _kept(await self.client.complete(self.judge.payload(prompt)))
+        final = not kept.get("error", {}).get("retryable", False)
+        if self._journal is not None and final:
+            where = {"item": place.item, "constraint": place.constraint, "step": position}
+            self._journal.append(fp, {**where, "reply": kept})
+        return kept
+
+    def _read(
+        self, reply: Mapping[str, Any], verdict_wanted: bool
+    ) -> tuple[str | None, bool | None, str | None]:
+        """Return (text, verdict, reason) of one kept reply."""
+        if "error" in reply:
+            kinds = {"content_filter": "judge_filtered", "context_overflow": "judge_context"}
+            return None, None, kinds.get(reply["error"]["kind"], "judge_failed")
+        text = final_answer(reply["content"] or "").text
+        if not text.strip():
+            kinds = {"length": "judge_truncated", "content_filter": "judge_filtered"}
+            return text, None, kinds.get(str(reply["finish_reason"]), "judge_empty")
+        if not verdict_wanted:
+            return text, None, None
+        verdict = parse(text, self.judge.config.parser)
+        if verdict is not None:
+            return text, verdict, None
+        unread = reply["finish_reason"] == "length"
+        return text, None, "judge_truncated" if unread else "judge_unreadable"
+
+
+def _kept(outcome: Reply | Failure) -> dict[str, Any]:
+    """Return what is kept of one call."""
+    if isinstance(outcome, Failure):
+        return {
+            "error": {
+                "kind": outcome.kind,
+                "message": outcome.message,
+                "retryable": outcome.retryable,
+            }
+        }
+    return {
+        "content": outcome.content,
+        "reasoning": outcome.reasoning,
+        "finish_reason": outcome.finish_reason,
+        "usage": outcome.usage,
+        "latency_s": outcome.latency_s,
+        "served_model": outcome.served_model,
+    }
+
+
+def _majority(prompt: str, asked: list[Answered]) -> Answered:
+    """Count the votes: the verdict that more than half of all calls gave."""
+    yes = sum(a.verdict is True for a in asked)
+    no = sum(a.verdict is False for a in asked)
+    votes = [a.verdict for a in asked]
+    record: dict[str, Any] = {"prompt": prompt, "votes": votes}
+    record["replies"] = [reply for a in asked for reply in a.record["replies"]]
+    if any(a.record.get("retryable") for a in asked):
+        record["retryable"] = True
+    for verdict, count in ((True, yes), (False, no)):
+        if 2 * count > len(asked):
+            text = next(a.text for a in asked if a.verdict is verdict)
+            record.pop("retryable", None)
+            return Answered(text, verdict, None, record | {"result": verdict})
+    failed = next((a.reason for a in asked if a.record.get("retryable")), None)
+    reason = failed or "judge_no_majority"
+    return Answered(asked[-1].text, None, reason, record | {"reason": reason})

@@ -1,0 +1,64 @@
+"""A judge model: what is sent to it, and what identifies its verdicts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adhere import PROTOCOL
+from adhere.config import JudgeConfig
+from adhere.errors import ConfigError
+from adhere.jsonio import fingerprint
+from adhere.verdict import PARSERS
+
+_TRANSPORT = ("enabled", "concurrency", "api_key_env", "demo")
+_READING = ("parser", "votes", "asks")
+_LOCAL_TRANSPORT = ("port", "gpus", "num_gpus", "tensor_parallel_size", "slots", "threads")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A judge by its name and configuration."""
+
+    name: str
+    config: JudgeConfig
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What can change a reply: the model, its sampling, where it is served."""
+        content = self.config.model_dump(exclude=set(_TRANSPORT + _READING), exclude_none=True)
+        if self.config.local is not None:
+            content["local"] = self.config.local.model_dump(
+                exclude=set(_LOCAL_TRANSPORT), exclude_none=True
+            )
+        return content
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What can change a verdict: the above, and how replies are read and counted."""
+        reading = self.config.model_dump(include=set(_READING))
+        return {"protocol": PROTOCOL, **self.asked, **reading}
+
+    @property
+    def hash(self) -> str:
+        """Fingerprint of the identity: rows that differ in it are never averaged."""
+        return fingerprint(self.identity)
+
+    def payload(self, prompt: str) -> dict[str, Any]:
+        """Build one request's body."""
+        sampling: Mapping[str, Any] = self.config.sampling()
+        body = {
+            "model": self.config.model,
+            "messages": [{"role": "user", "content": prompt}],
+            **{key: value for key, value in sampling.items() if key != "extra_body"},
+        }
+        return body | dict(sampling.get("extra_body", {}))
+
+
+def judge_of(name: str, config: JudgeConfig) -> Judge:
+    """Return a configured judge. Raises ConfigError for a parser that does not exist."""
+    if config.parser not in PARSERS:
+        raise ConfigError(
+            f"judge_configs/{name}.yaml: parser: found {config.parser!r}; allowed: "
+            f"{', '.join(PARSERS)}"
+        )
+    return Judge(name, config)

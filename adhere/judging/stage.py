@@ -1,0 +1,149 @@
+"""Judge a prediction file: every constraint of every item, nothing dropped, nothing asked twice."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adhere.checkers import CheckerPool
+from adhere.data import Constraint, Row, constraints, label, occurrences
+from adhere.errors import DataError
+from adhere.jsonio import fingerprint
+from adhere.judging.asking import Asker, Place
+from adhere.judging.chain import NOT_APPLICABLE, Outcome, Tools, run_chain
+from adhere.prediction.answer import is_failed, is_pending
+from adhere.progress import Progress
+from adhere.verdict import parse
+from adhere.workers import drain
+
+
+@dataclass(slots=True)
+class JudgeRun:
+    """What judging came to: the judged rows, and counts of verdicts and reasons."""
+
+    rows: list[Row]
+    counts: Counter[str] = field(default_factory=Counter)
+    retryable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One constraint to be judged."""
+
+    row: Row
+    answer: str
+    constraint: Constraint
+    place: Place
+
+
+def align(predictions: Sequence[Row], reference: Sequence[Row] | None) -> list[Row]:
+    """Join predictions with the dataset by position: constraints come from the dataset.
+
+    Raises DataError where the two do not belong together. Without a reference the predictions'
+    own constraints are used.
+    """
+    for index, row in enumerate(predictions):
+        if not isinstance(row.get("output"), dict):
+            raise DataError(f"{label(index, row)}: has no `output`: this is no prediction file")
+    if reference is None:
+        return list(predictions)
+    if len(predictions) != len(reference):
+        raise DataError(
+            f"the prediction file has {len(predictions)} items, the dataset {len(reference)}: "
+            "predict again, or give the dataset that was predicted"
+        )
+    for index, (row, wanted) in enumerate(zip(predictions, reference, strict=True)):
+        if row.get("input") != wanted["input"]:
+            raise DataError(
+                f"{label(index, row)}: the prediction answers another input than the dataset has: "
+                "predict again, or give the dataset that was predicted"
+            )
+    return [
+        {**wanted, "output": row["output"]}
+        for row, wanted in zip(predictions, reference, strict=True)
+    ]
+
+
+async def judge_rows(
+    rows: Sequence[Row], asker: Asker | None, pool: CheckerPool, progress: Progress
+) -> JudgeRun:
+    """Judge rows that hold `input`, `constraints` and `output`.
+
+    ``asker`` may be None where no constraint asks a judge. Raises EndpointError when the judge's
+    endpoint makes going on pointless; replies journaled until then are kept.
+    """
+    run = JudgeRun([_unjudged(row) for row in rows])
+    work = list(_to_judge(run))
+    total = sum(len(row["constraints"]) for row in run.rows)
+    progress.start(total=total, done=total - len(work))
+    asking = [w for w in work if any(s.type != "code" for s in w.constraint.steps)]
+    checking = [w for w in work if all(s.type == "code" for s in w.constraint.steps)]
+    if asking and asker is None:
+        raise DataError(
+            f"{len(asking)} constraints ask a judge and none is named: name one with --judge"
+        )
+    # Two queues, so that neither the judge nor the checkers ever wait for the other.
+    width = asker.client.endpoint.concurrency if asker and asker.client else 1
+    queues = [
+        (iter(asking), min(width, len(asking))),
+        (iter(checking), min(2 * pool.workers, len(checking))),
+    ]
+    await drain(queues, lambda piece: _judge(piece, asker, pool, run, progress))
+    return run
+
+
+def _unjudged(row: Row) -> Row:
+    """Copy a row with every constraint unjudged; a failed response decides them all at once."""
+    reason = None
+    if is_pending(row["output"]):
+        reason = "prediction_pending"
+    elif is_failed(row["output"]):
+        reason = "no_response"
+    fresh: Row = {"score": None, "llm_output": None, "null_reason": reason, "steps": []}
+    return {**row, "constraints": [{**raw, **fresh} for raw in row["constraints"]]}
+
+
+def _to_judge(run: JudgeRun) -> Iterator[_Work]:
+    inputs = [fingerprint(row["input"]) for row in run.rows]
+    keys = list(zip(inputs, occurrences(inputs), strict=True))
+    for index, row in enumerate(run.rows):
+        if is_failed(row["output"]):
+            run.counts["no_response"] += len(row["constraints"])
+            continue
+        chains = constraints(row)
+        prompts = [step.text for chain in chains for step in chain.steps]
+        numbers = iter(occurrences(prompts))
+        for chain in chains:
+            step_keys = tuple(next(numbers) for _ in chain.steps)
+            place = Place(index, chain.index, keys[index], step_keys)
+            yield _Work(row, row["output"]["content"], chain, place)
+
+
+async def _judge(
+    work: _Work, asker: Asker | None, pool: CheckerPool, run: JudgeRun, progress: Progress
+) -> None:
+    outcome = await run_chain(work.constraint.steps, work.answer, _tools(work, asker, pool))
+    _record(run, work, outcome)
+    undecided = outcome.score is None and outcome.null_reason != NOT_APPLICABLE
+    retries = asker.client.counts.retries if asker and asker.client else 0
+    progress.advance(failed=undecided, retries=retries)
+
+
+def _tools(work: _Work, asker: Asker | None, pool: CheckerPool) -> Tools:
+    async def ask(prompt: str, position: int, verdict_wanted: bool) -> Any:
+        assert asker is not None, "checked before the first chain runs"
+        return await asker.ask(work.place, prompt, position, verdict_wanted)
+
+    parser = asker.judge.config.parser if asker else "adhere"
+    return Tools(ask, pool.check, lambda text: parse(text, parser))
+
+
+def _record(run: JudgeRun, work: _Work, outcome: Outcome) -> None:
+    raw = work.row["constraints"][work.constraint.index]
+    raw["score"] = outcome.score
+    raw["llm_output"] = outcome.llm_output
+    raw["null_reason"] = outcome.null_reason
+    raw["steps"] = outcome.steps
+    verdicts = {True: "followed", False: "violated", None: outcome.null_reason or "unscored"}
+    run.counts[verdicts[outcome.score]] += 1
+    run.retryable += any(step.get("retryable") for step in outcome.steps)

@@ -1,0 +1,180 @@
+"""What a call computes: the selection on the command line applied to the configured project.
+
+Pure: nothing here reads results or starts anything.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from adhere.config.load import Project, parse
+from adhere.config.problems import nearest
+from adhere.config.schema import GlobalConfig
+from adhere.errors import ConfigError
+from adhere.names import limited
+
+# Keys of `--config`. The second group overrides the field of that name in configs/global.yaml.
+SELECTION = ("models", "modes", "judges", "datasets", "limit", "retry")
+OVERRIDES = ("repeats", "results_root", "policy", "concurrency")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One prediction file: a model in a mode, a run and a dataset (with its limit in its name)."""
+
+    model: str
+    mode: str
+    run: int
+    dataset: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One scored file: a prediction cell and the judge that judges it."""
+
+    cell: Cell
+    judge: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The selected part of a project.
+
+    ``modes`` maps each selected model to its selected modes; ``datasets`` are the configured
+    names, without the limit.
+    """
+
+    project: Project
+    modes: Mapping[str, tuple[str, ...]]
+    judges: tuple[str, ...]
+    datasets: tuple[str, ...]
+    limit: int | None = None
+    retry: bool = False
+
+    @property
+    def config(self) -> GlobalConfig:
+        """The global configuration, with what the command line overrides."""
+        return self.project.config
+
+    @property
+    def results_root(self) -> Path:
+        """Where results go, as written in the configuration."""
+        return Path(self.config.results_root)
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every prediction cell in a stable order."""
+        for model, modes in self.modes.items():
+            for mode in modes:
+                for run in range(1, self.config.repeats + 1):
+                    for dataset in self.datasets:
+                        yield Cell(model, mode, run, limited(dataset, self.limit))
+
+    def evaluations(self) -> Iterator[Evaluation]:
+        """Yield every (cell, judge)."""
+        for cell in self.cells():
+            for judge in self.judges:
+                yield Evaluation(cell, judge)
+
+
+def make_plan(project: Project, selection: Mapping[str, Any]) -> Plan:
+    """Apply ``--config key=value`` pairs.
+
+    Raises ConfigError naming the key, what was found and what is allowed. A model or judge that
+    is named explicitly runs even where its file says ``enabled: false``.
+    """
+    for key in selection:
+        if key not in SELECTION + OVERRIDES:
+            allowed = ", ".join(sorted(SELECTION + OVERRIDES))
+            raise ConfigError(
+                f"--config {key}=…: unknown key{nearest(key, SELECTION + OVERRIDES)}; "
+                f"allowed: {allowed}"
+            )
+    project = _override(project, selection)
+    models = _choose("models", selection, project.models, "configs/{}.yaml")
+    enabled = [n for n, m in project.models.items() if m.enabled]
+    judges = _choose("judges", selection, project.judges, "judge_configs/{}.yaml")
+    datasets = _choose("datasets", selection, project.config.datasets, "configs/global.yaml")
+    return Plan(
+        project,
+        _modes(project, models if models is not None else enabled, selection),
+        _default_first(
+            judges if judges is not None else [n for n, j in project.judges.items() if j.enabled],
+            project.config.default_judge,
+        ),
+        tuple(datasets if datasets is not None else project.config.default_datasets),
+        limit=_limit(selection.get("limit")),
+        retry=_flag("retry", selection.get("retry", False)),
+    )
+
+
+def _override(project: Project, selection: Mapping[str, Any]) -> Project:
+    changed = {key: selection[key] for key in OVERRIDES if key in selection}
+    if not changed:
+        return project
+    for key in ("results_root", "policy"):
+        if key in changed:
+            changed[key] = str(changed[key])
+    content = project.config.model_dump(exclude_unset=True) | changed
+    return replace(project, config=parse(GlobalConfig, content, "--config"))
+
+
+def _words(value: Any) -> list[str]:
+    """Split ``A,B`` (or take a list, as a profile may hold) into names."""
+    parts = value if isinstance(value, list | tuple) else str(value).split(",")
+    return [text for part in parts if (text := str(part).strip())]
+
+
+def _choose(
+    key: str, selection: Mapping[str, Any], known: Mapping[str, Any], file: str
+) -> list[str] | None:
+    if selection.get(key) is None:
+        return None
+    names = list(dict.fromkeys(_words(selection[key])))
+    for name in names:
+        if name not in known:
+            place = f"there is no {file.format(name)}" if "{}" in file else f"not in {file}"
+            raise ConfigError(
+                f"--config {key}={name}: {place}{nearest(name, list(known))}; "
+                f"known: {', '.join(known) or 'none'}"
+            )
+    if not names:
+        raise ConfigError(f"--config {key}=: names nothing; known: {', '.join(known)}")
+    return names
+
+
+def _modes(
+    project: Project, models: list[str], selection: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    every = {name: project.models[name].mode_names for name in models}
+    if selection.get("modes") is None:
+        return every
+    wanted = _words(selection["modes"])
+    offered = sorted({mode for modes in every.values() for mode in modes})
+    for mode in wanted:
+        if mode not in offered:
+            raise ConfigError(
+                f"--config modes={mode}: no selected model has it{nearest(mode, offered)}; "
+                f"there are: {', '.join(offered) or 'none'}"
+            )
+    chosen = {name: tuple(m for m in modes if m in wanted) for name, modes in every.items()}
+    return {name: modes for name, modes in chosen.items() if modes}
+
+
+def _default_first(judges: list[str], default: str) -> tuple[str, ...]:
+    return tuple(sorted(judges, key=lambda name: (name != default, name)))
+
+
+def _limit(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"--config limit={value}: must be a whole number of items from 1")
+    return value
+
+
+def _flag(key: str, value: Any) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0"):
+        raise ConfigError(f"--config {key}={value}: must be true or false")
+    return text in ("true", "1")

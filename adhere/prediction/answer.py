@@ -1,0 +1,98 @@
+"""From a model's reply to the ``output`` of a prediction row. Pure."""
+
+from typing import Any
+
+from adhere.client import Failure, Reply
+from adhere.thinking import final_answer
+
+Output = dict[str, Any]
+
+
+def interpret(reply: Reply, *, thinks: bool) -> Output:
+    """Return the output of one reply: the answer without thinking, and all that came with it.
+
+    ``flags`` may hold truncated, filtered, refused, answer_in_reasoning, ambiguous_empty. An
+    answer that is empty carries its reason in ``error`` and is final: the policy says what it
+    counts.
+    """
+    parsed = final_answer(reply.content or "")
+    answer, reasoning = parsed.text, reply.reasoning or parsed.reasoning or None
+    flags = []
+    if reply.finish_reason == "length":
+        flags.append("truncated")
+    if reply.finish_reason == "content_filter":
+        flags.append("filtered")
+    if reply.refused:
+        flags.append("refused")
+    error = None
+    if not answer.strip():
+        borrowed = final_answer(reply.reasoning or "").text
+        if borrowed.strip() and reply.finish_reason != "length" and not thinks:
+            # A reasoning parser that took the whole answer of a mode that does not think.
+            answer, reasoning = borrowed, None
+            flags.append("answer_in_reasoning")
+        else:
+            error = _empty(reply, closed=parsed.closed)
+            if reply.reasoning and reply.finish_reason != "length":
+                flags.append("ambiguous_empty")
+    return {
+        "content": "" if error else answer,
+        "model_name": "",
+        "reasoning": reasoning,
+        "finish_reason": reply.finish_reason,
+        "usage": reply.usage,
+        "latency_s": reply.latency_s,
+        "served_model": reply.served_model,
+        "system_fingerprint": reply.system_fingerprint,
+        "flags": flags,
+        "error": error,
+    }
+
+
+def _empty(reply: Reply, *, closed: bool) -> dict[str, Any]:
+    """Name the reason of an empty answer."""
+    if reply.finish_reason == "content_filter":
+        return _error("content_filter", "the provider's filter removed the answer")
+    if reply.finish_reason == "length":
+        return _error("thinking_cut_off", "the output budget ended before an answer began")
+    if not closed:
+        return _error("thinking_unclosed", "the reply ended inside its thinking")
+    if reply.reasoning:
+        return _error(
+            "empty_answer",
+            "all text came in the reasoning field: check the server's reasoning parser and the "
+            "mode's enable_thinking",
+        )
+    return _error("empty_answer", "the reply holds no text")
+
+
+def failed(failure: Failure) -> Output:
+    """Return the output of a request that got no reply."""
+    return {
+        "content": "",
+        "model_name": "",
+        "reasoning": None,
+        "finish_reason": None,
+        "usage": None,
+        "latency_s": None,
+        "served_model": None,
+        "system_fingerprint": None,
+        "flags": [],
+        "error": _error(failure.kind, failure.message, retryable=failure.retryable),
+    }
+
+
+def _error(kind: str, message: str, *, retryable: bool = False) -> dict[str, Any]:
+    return {"kind": kind, "message": message, "retryable": retryable}
+
+
+def is_pending(output: Output) -> bool:
+    """Whether a prediction failed in a way that asking again may mend."""
+    error = output.get("error")
+    return isinstance(error, dict) and error.get("retryable") is True
+
+
+def is_failed(output: Output) -> bool:
+    """Whether a prediction holds no answer, whatever the reason."""
+    content = output.get("content")
+    return bool(output.get("error")) or not isinstance(content, str) or not content.strip()

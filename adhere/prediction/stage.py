@@ -1,0 +1,221 @@
+"""Run predictions into their journals, and write journals out as prediction files."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adhere import files
+from adhere.client import ChatClient, Failure
+from adhere.config import Project
+from adhere.data import Dataset, Row, label, load_cached, occurrences
+from adhere.errors import DataError, EndpointError
+from adhere.journal import Journal, read
+from adhere.jsonio import fingerprint, read_json, write_json
+from adhere.locks import folder_lock
+from adhere.names import unlimited
+from adhere.plan import Cell
+from adhere.prediction.answer import Output, failed, interpret, is_failed, is_pending
+from adhere.prediction.model import Mode, mode_of
+from adhere.progress import Progress
+from adhere.workers import drain
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All predictions of one cell: the items, and the fingerprint of each one's request."""
+
+    cell: Cell
+    mode: Mode
+    dataset: Dataset
+    fingerprints: tuple[str, ...]
+    root: Path
+
+    @property
+    def state(self) -> str:
+        """Fingerprint of the whole cell: equal to the recorded one when it is finished."""
+        return fingerprint(self.fingerprints)
+
+
+def task_of(project: Project, cell: Cell) -> Task:
+    """Prepare a cell: load its dataset and compute its fingerprints."""
+    name, limit = unlimited(cell.dataset)
+    dataset = load_cached(name, Path(project.config.datasets[name])).first(limit)
+    mode = mode_of(project, cell.model, cell.mode)
+    inputs = [fingerprint(row["input"]) for row in dataset.rows]
+    # Duplicate rows are answered separately, and an inserted row does not disturb the others.
+    keys = zip(inputs, occurrences(inputs), strict=True)
+    fingerprints = tuple(fingerprint([mode.hash, cell.run, *key]) for key in keys)
+    return Task(cell, mode, dataset, fingerprints, Path(project.config.results_root))
+
+
+def seed_of(fp: str) -> int:
+    """Derive the seed of one (item, run): 31 bits, the same on every machine."""
+    return int(fp[:8], 16) & 0x7FFFFFFF
+
+
+async def run_tasks(tasks: Sequence[Task], client: ChatClient, progress: Progress) -> None:
+    """Answer everything that is not yet journaled, all tasks at once, into their journals.
+
+    Raises EndpointError when going on is pointless; what was answered stays journaled.
+    """
+    with _open_journals(tasks) as journals:
+        todo = [
+            (task, index)
+            for index in range(max(len(task.fingerprints) for task in tasks))
+            for task in tasks
+            if index < len(task.fingerprints)
+            and not _finished(journals[task.cell].get(task.fingerprints[index]))
+        ]
+        expected = sum(len(task.fingerprints) for task in tasks)
+        progress.start(total=expected, done=expected - len(todo))
+        workers = min(client.endpoint.concurrency, len(todo))
+
+        async def answer(piece: tuple[Task, int]) -> None:
+            await _answer(*piece, journals[piece[0].cell], client, progress)
+
+        await drain([(iter(todo), workers)], answer)
+        _refuse_if_nothing(tasks, journals, client)
+
+
+@contextmanager
+def _open_journals(tasks: Sequence[Task]) -> Iterator[dict[Cell, Journal]]:
+    """Open the journals of several tasks together; cells of one run may share one."""
+    paths = {task.cell: files.prediction_journal(task.root, task.cell) for task in tasks}
+    with ExitStack() as stack:
+        opened = {path: stack.enter_context(Journal(path)) for path in set(paths.values())}
+        yield {cell: opened[path] for cell, path in paths.items()}
+
+
+def _finished(entry: dict[str, Any] | None) -> bool:
+    return entry is not None and not is_pending(entry["output"])
+
+
+async def _answer(
+    task: Task, index: int, journal: Journal, client: ChatClient, progress: Progress
+) -> None:
+    row, fp = task.dataset.rows[index], task.fingerprints[index]
+    output = await _ask(task.mode, row["input"], seed_of(fp), client)
+    output["model_name"] = task.cell.model
+    journal.append(fp, {"item": index, "id": row.get("id"), "output": output})
+    progress.advance(failed=is_failed(output), retries=client.counts.retries)
+
+
+async def _ask(mode: Mode, messages: list[Any], seed: int, client: ChatClient) -> Output:
+    reply = await client.complete(mode.payload(messages, seed, mode.budget))
+    trimmed = _room(reply) if mode.budget is not None else None
+    if trimmed:
+        reply = await client.complete(mode.payload(messages, seed, trimmed))
+    output = failed(reply) if isinstance(reply, Failure) else interpret(reply, thinks=mode.thinks)
+    if trimmed:
+        output["flags"].append("budget_trimmed")
+    return output
+
+
+def _room(reply: object) -> int | None:
+    """Tokens that an overflowing request leaves to the answer, by the server's own count."""
+    if not isinstance(reply, Failure) or reply.kind != "context_overflow":
+        return None
+    if reply.context_tokens is None or reply.prompt_tokens is None:
+        return None
+    room = reply.context_tokens - reply.prompt_tokens
+    return room if room > 0 else None
+
+
+def _refuse_if_nothing(
+    tasks: Sequence[Task], journals: dict[Cell, Journal], client: ChatClient
+) -> None:
+    """A stage without one answer has nothing to report but its endpoint."""
+    entries = [journals[t.cell].get(fp) for t in tasks for fp in t.fingerprints]
+    outputs = [entry["output"] for entry in entries if entry is not None]
+    if outputs and all(is_pending(output) for output in outputs):
+        error = outputs[0]["error"]
+        raise EndpointError(
+            f"{client.endpoint.owner}: {client.endpoint.base_url}: none of {len(outputs)} requests "
+            f"was answered; the first failed with {error['kind']}: {error['message']}"
+        )
+
+
+def collect(task: Task, engine: dict[str, Any]) -> dict[str, Any]:
+    """Write a cell's prediction file and its part of run_config.json from the journal.
+
+    Returns what run_config.json says of the cell. Raises DataError when predictions are missing.
+    """
+    entries = read(files.prediction_journal(task.root, task.cell))
+    rows: list[Row] = []
+    for index, (row, fp) in enumerate(zip(task.dataset.rows, task.fingerprints, strict=True)):
+        if fp not in entries:
+            raise DataError(
+                f"{files.prediction_journal(task.root, task.cell)}: no prediction for "
+                f"{label(index, row)}: start the workflow again"
+            )
+        rows.append({**row, "output": entries[fp]["output"]})
+    report = _report(task, rows)
+    write_json(files.prediction(task.root, task.cell), rows)
+    _update_run_config(task, report, engine)
+    return report
+
+
+def _report(task: Task, rows: Sequence[Row]) -> dict[str, Any]:
+    outputs = [row["output"] for row in rows]
+    errors = Counter(output["error"]["kind"] for output in outputs if output["error"])
+    flags = Counter(flag for output in outputs for flag in output["flags"])
+    return {
+        "state": task.state,
+        "dataset_sha256": task.dataset.sha256,
+        "inputs_sha256": task.dataset.inputs_sha256,
+        "limit": unlimited(task.cell.dataset)[1],
+        "items": len(rows),
+        "failed": sum(is_failed(output) for output in outputs),
+        "pending": sum(is_pending(output) for output in outputs),
+        "errors": dict(errors),
+        "flags": dict(flags),
+        "outputs_sha256": fingerprint([output["content"] for output in outputs]),
+        "warnings": _warnings(task, outputs),
+    }
+
+
+def _warnings(task: Task, outputs: Sequence[Output]) -> list[str]:
+    where = f"{task.cell.model} {task.cell.mode} run {task.cell.run} on {task.cell.dataset}"
+    warnings = []
+    for key, what in (("served_model", "model"), ("system_fingerprint", "system fingerprint")):
+        seen = sorted({output[key] for output in outputs if output[key]})
+        if len(seen) > 1:
+            warnings.append(f"{where}: the server changed its {what} in mid-run: {', '.join(seen)}")
+    ambiguous = sum("ambiguous_empty" in output["flags"] for output in outputs)
+    if ambiguous:
+        warnings.append(
+            f"{where}: {ambiguous} replies had text in the reasoning field only and count as empty"
+        )
+    return warnings
+
+
+def _update_run_config(task: Task, report: dict[str, Any], engine: dict[str, Any]) -> None:
+    path = files.run_config(task.root, task.cell)
+    content: dict[str, Any] = {
+        "model": task.cell.model,
+        "mode": task.cell.mode,
+        "run": task.cell.run,
+        "hash": task.mode.hash,
+        "identity": dict(task.mode.identity),
+        "sampled": task.mode.sampled,
+        "engine": engine,
+        "datasets": {},
+    }
+    with folder_lock(path.parent):
+        if path.exists():
+            content["datasets"] = read_json(path)["datasets"]
+        content["datasets"][task.cell.dataset] = report
+        write_json(path, content)
+
+
+def recorded(root: Path, cell: Cell) -> dict[str, Any] | None:
+    """Return what run_config.json says of a cell whose prediction file exists, else None."""
+    path = files.run_config(root, cell)
+    if not path.exists() or not files.prediction(root, cell).exists():
+        return None
+    content = read_json(path)
+    report = content.get("datasets", {}).get(cell.dataset) if isinstance(content, dict) else None
+    return report if isinstance(report, dict) else None
