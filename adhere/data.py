@@ -178,3 +178,9 @@ def occurrences(values: Sequence[str]) -> list[int]:
         numbers.append(seen.get(value, 0))
         seen[value] = numbers[-1] + 1
     return numbers
+
+
+def asks_judge(rows: Sequence[Row]) -> bool:
+    """Whether any step of any constraint asks a judge."""
+    steps = (s for row in rows for raw in row["constraints"] for s in raw["evaluation"])
+    return any(step["type"] != "code" for step in steps)

@@ -169,6 +169,24 @@ class Local(Strict):
     slots: PositiveInt = Field(4, description="Parallel sequences of the `llamacpp` engine.")
     threads: PositiveInt = Field(1, description="CPU threads of the `llamacpp` engine.")
 
+    @property
+    def engine_name(self) -> Literal["vllm", "llamacpp"]:
+        """The engine that serves this model: as configured, or by its path."""
+        if self.engine is not None:
+            return self.engine
+        path = self.model_path or ""
+        packaged = path.endswith(".gguf") or path.startswith("package:")
+        return "llamacpp" if packaged else "vllm"
+
+    @property
+    def gpu_count(self) -> int:
+        """GPUs that serving this model takes."""
+        if self.num_gpus is not None:
+            return self.num_gpus
+        if self.gpus is not None:
+            return len(self.gpus)
+        return self.tensor_parallel_size if self.engine_name == "vllm" else 0
+
 
 class ModelConfig(Local):
     """One model under test. Either `api`, or `model_path`, `max_model_len` and `modes`."""
@@ -218,7 +236,7 @@ class ModelConfig(Local):
                 filled[key] = value
         if filled["seed"] is None:
             filled["seed"] = "per_item" if self.is_local else NOT_SENT
-        return {k: v for k, v in filled.items() if v is not None and v != NOT_SENT}
+        return {k: v for k, v in filled.items() if v not in (None, NOT_SENT, {})}
 
     def thinks(self, name: str) -> bool:
         """Whether a mode is a thinking mode."""

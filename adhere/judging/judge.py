@@ -24,18 +24,21 @@ class Judge:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What can change a reply: the model, its sampling, where it is served."""
-        content = self.config.model_dump(exclude=set(_TRANSPORT + _READING), exclude_none=True)
+        """What can change a reply: the model, its sampling, where it is served.
+
+        Defaults are left out, so that a new field of the configuration changes no hash.
+        """
+        content = self.config.model_dump(exclude=set(_TRANSPORT + _READING), exclude_defaults=True)
         if self.config.local is not None:
             content["local"] = self.config.local.model_dump(
-                exclude=set(_LOCAL_TRANSPORT), exclude_none=True
+                exclude=set(_LOCAL_TRANSPORT), exclude_defaults=True
             )
         return content
 
     @property
     def identity(self) -> dict[str, Any]:
         """What can change a verdict: the above, and how replies are read and counted."""
-        reading = self.config.model_dump(include=set(_READING))
+        reading = self.config.model_dump(include=set(_READING), exclude_defaults=True)
         return {"protocol": PROTOCOL, **self.asked, **reading}
 
     @property

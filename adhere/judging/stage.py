@@ -86,7 +86,7 @@ async def judge_rows(
     width = asker.client.endpoint.concurrency if asker and asker.client else 1
     queues = [
         (iter(asking), min(width, len(asking))),
-        (iter(checking), min(2 * pool.workers, len(checking))),
+        (iter(checking), min(2 * len(pool.server_pids), len(checking))),
     ]
     await drain(queues, lambda piece: _judge(piece, asker, pool, run, progress))
     return run

@@ -93,7 +93,7 @@ def _served_identity(config: ModelConfig) -> dict[str, Any]:
     if config.api is not None:
         return {"base_url": config.api.base_url, "max_model_len": config.max_model_len}
     return {
-        "engine": config.engine,
+        "engine": config.engine_name,
         "model_path": config.model_path,
         "max_model_len": config.max_model_len,
         "args": list(config.vllm_args),

@@ -24,6 +24,15 @@ from adhere.workers import drain
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Where a cell's files lie; ``run_config`` is None for a prediction made by hand."""
+
+    prediction: Path
+    journal: Path
+    run_config: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """All predictions of one cell: the items, and the fingerprint of each one's request."""
 
@@ -31,7 +40,7 @@ class Task:
     mode: Mode
     dataset: Dataset
     fingerprints: tuple[str, ...]
-    root: Path
+    places: Places
 
     @property
     def state(self) -> str:
@@ -40,15 +49,25 @@ class Task:
 
 
 def task_of(project: Project, cell: Cell) -> Task:
-    """Prepare a cell: load its dataset and compute its fingerprints."""
+    """Prepare a configured cell: load its dataset and compute its fingerprints."""
     name, limit = unlimited(cell.dataset)
-    dataset = load_cached(name, Path(project.config.datasets[name])).first(limit)
-    mode = mode_of(project, cell.model, cell.mode)
+    dataset = load_cached(name, project.root / project.config.datasets[name]).first(limit)
+    root = project.root / project.config.results_root
+    places = Places(
+        files.prediction(root, cell),
+        files.prediction_journal(root, cell),
+        files.run_config(root, cell),
+    )
+    return make_task(cell, mode_of(project, cell.model, cell.mode), dataset, places)
+
+
+def make_task(cell: Cell, mode: Mode, dataset: Dataset, places: Places) -> Task:
+    """Compute the fingerprint of every request of a cell."""
     inputs = [fingerprint(row["input"]) for row in dataset.rows]
     # Duplicate rows are answered separately, and an inserted row does not disturb the others.
     keys = zip(inputs, occurrences(inputs), strict=True)
     fingerprints = tuple(fingerprint([mode.hash, cell.run, *key]) for key in keys)
-    return Task(cell, mode, dataset, fingerprints, Path(project.config.results_root))
+    return Task(cell, mode, dataset, fingerprints, places)
 
 
 def seed_of(fp: str) -> int:
@@ -83,7 +102,7 @@ async def run_tasks(tasks: Sequence[Task], client: ChatClient, progress: Progres
 @contextmanager
 def _open_journals(tasks: Sequence[Task]) -> Iterator[dict[Cell, Journal]]:
     """Open the journals of several tasks together; cells of one run may share one."""
-    paths = {task.cell: files.prediction_journal(task.root, task.cell) for task in tasks}
+    paths = {task.cell: task.places.journal for task in tasks}
     with ExitStack() as stack:
         opened = {path: stack.enter_context(Journal(path)) for path in set(paths.values())}
         yield {cell: opened[path] for cell, path in paths.items()}
@@ -143,18 +162,19 @@ def collect(task: Task, engine: dict[str, Any]) -> dict[str, Any]:
 
     Returns what run_config.json says of the cell. Raises DataError when predictions are missing.
     """
-    entries = read(files.prediction_journal(task.root, task.cell))
+    entries = read(task.places.journal)
     rows: list[Row] = []
     for index, (row, fp) in enumerate(zip(task.dataset.rows, task.fingerprints, strict=True)):
         if fp not in entries:
             raise DataError(
-                f"{files.prediction_journal(task.root, task.cell)}: no prediction for "
+                f"{task.places.journal}: no prediction for "
                 f"{label(index, row)}: start the workflow again"
             )
         rows.append({**row, "output": entries[fp]["output"]})
     report = _report(task, rows)
-    write_json(files.prediction(task.root, task.cell), rows)
-    _update_run_config(task, report, engine)
+    write_json(task.places.prediction, rows)
+    if task.places.run_config is not None:
+        _update_run_config(task, task.places.run_config, report, engine)
     return report
 
 
@@ -192,8 +212,9 @@ def _warnings(task: Task, outputs: Sequence[Output]) -> list[str]:
     return warnings
 
 
-def _update_run_config(task: Task, report: dict[str, Any], engine: dict[str, Any]) -> None:
-    path = files.run_config(task.root, task.cell)
+def _update_run_config(
+    task: Task, path: Path, report: dict[str, Any], engine: dict[str, Any]
+) -> None:
     content: dict[str, Any] = {
         "model": task.cell.model,
         "mode": task.cell.mode,

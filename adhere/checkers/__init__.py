@@ -1,0 +1,35 @@
+"""Run a dataset's checkers (``check_following(response)``) outside the judging process.
+
+    pool.py     CheckerPool, what the judge uses: hands each check to a free server
+    worker.py   one server as the judging process sees it: start, request, cancel, stop
+    server.py   the fork server: one fork per check, time limit, kill, reap
+    child.py    the forked process: runs the source, converts the result, sends one frame
+    confine.py  what the server and each child give up before they run foreign code
+    frames.py   the bytes that travel between them
+    source.py   the one repair made to a checker's source
+    result.py   CheckResult
+
+The server starts in a small interpreter of its own and imports its modules from this package, so
+the names below are loaded on first use: the judging side brings asyncio and much else with it.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adhere.checkers.pool import CheckerPool
+    from adhere.checkers.result import CheckResult
+
+__all__ = ["CheckResult", "CheckerPool"]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use."""
+    if name == "CheckerPool":
+        from adhere.checkers.pool import CheckerPool
+
+        return CheckerPool
+    if name == "CheckResult":
+        from adhere.checkers.result import CheckResult
+
+        return CheckResult
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,110 @@
+"""What the server and each check's process give up before foreign code runs.
+
+This is the one place where isolation is installed. ``confine_server`` runs once, in the server,
+before its first fork, and everything it sets is inherited; ``confine_check`` runs in each forked
+process. Linux only, where a call is missing: the kernel refuses, and the limit is simply not there.
+"""
+
+import ctypes
+import math
+import os
+import resource
+import signal
+from collections.abc import Iterable
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_NO_NEW_PRIVS: Final = 38
+
+_STACK_BYTES: Final = 8 << 20
+_OPEN_FILES: Final = 64
+
+# The first of these that exists is the current folder of every check. The first is empty on every
+# Linux, nobody can write to it, root included, and its name is the same everywhere: a verdict that
+# depends on os.getcwd() must not depend on the machine.
+_EMPTY_FOLDERS: Final = ("/proc/tty/ldisc", "/var/empty", "/")
+
+# (which, (soft, hard)), as resource.setrlimit takes them.
+Limits = tuple[tuple[int, tuple[int, int]], ...]
+
+_libc = ctypes.CDLL(None)
+
+
+def confine_server() -> None:
+    """Prepare the server: ties to its parent, adoption of orphans, no privileges to gain.
+
+    When the judging process dies the server reads the end of its socket and ends with everything
+    below it; SIGCONT on the parent's death wakes a server that a checker has stopped. As subreaper
+    it becomes the parent of daemons that checkers leave behind, and can kill them.
+    """
+    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+    _prefer_for_oom_kill()
+    _enter_first(_EMPTY_FOLDERS)
+    os.umask(0o077)
+
+
+def limits(timeout_s: float, memory_mb: int) -> Limits:
+    """Return the resource limits of a check: seconds of processor time, MiB of address space.
+
+    No file may grow, no core is written, and no further process or thread starts (root is exempt
+    from that one). The limit on processor time is a second line: the server watches the clock.
+    """
+    seconds = math.ceil(timeout_s) + 1
+    wanted = {
+        resource.RLIMIT_CPU: (seconds, seconds + 1),
+        resource.RLIMIT_STACK: (_STACK_BYTES, _STACK_BYTES),
+        resource.RLIMIT_NOFILE: (_OPEN_FILES, _OPEN_FILES),
+        resource.RLIMIT_FSIZE: (0, 0),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_NPROC: (0, 0),
+        resource.RLIMIT_AS: (memory_mb << 20, memory_mb << 20),
+    }
+    return tuple((which, _at_most(which, pair)) for which, pair in wanted.items())
+
+
+def confine_check(server_pid: int, limits: Limits) -> None:
+    """Confine the current process, just forked from the server, before it runs a checker.
+
+    It gets a session of its own, dies with the server, and keeps to ``limits``.
+    """
+    os.setsid()
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != server_pid:
+        os._exit(1)
+    for which, pair in limits:
+        resource.setrlimit(which, pair)
+
+
+def _at_most(which: int, pair: tuple[int, int]) -> tuple[int, int]:
+    """Lower a soft and a hard limit to the hard limit that is already there."""
+    ceiling = resource.getrlimit(which)[1]
+    if ceiling == resource.RLIM_INFINITY:
+        return pair
+    return min(pair[0], ceiling), min(pair[1], ceiling)
+
+
+def _prefer_for_oom_kill() -> None:
+    """When memory runs out on the machine, let a checker be the one to go."""
+    try:
+        handle = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(handle, b"1000")
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _enter_first(folders: Iterable[str]) -> None:
+    """Make the first of ``folders`` that can be entered the current one."""
+    for folder in folders:
+        try:
+            os.chdir(folder)
+        except OSError:
+            continue
+        return

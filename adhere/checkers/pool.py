@@ -1,0 +1,140 @@
+"""CheckerPool: what the judge uses to run checkers."""
+
+import asyncio
+from types import TracebackType
+from typing import Final, Self
+
+from adhere.checkers.frames import MAX_BYTES, Kind, decode, encode
+from adhere.checkers.result import CheckResult, Reason
+from adhere.checkers.source import repair
+from adhere.checkers.worker import Reply, Worker
+
+_REASONS: Final[dict[Kind, Reason]] = {
+    Kind.ERROR: "checker_error",
+    Kind.NOT_DEFINED: "not_defined",
+    Kind.TIMEOUT: "checker_timeout",
+    Kind.KILLED: "checker_killed",
+    Kind.CANCELLED: "checker_killed",
+    Kind.PROTOCOL: "checker_protocol",
+}
+_VERDICTS: Final[dict[Kind, bool | None]] = {
+    Kind.TRUE: True,
+    Kind.FALSE: False,
+    Kind.NONE: None,
+}
+
+
+class CheckerPool:
+    """Servers that run checkers, one check at a time each, one process per check.
+
+    Use as ``async with CheckerPool(workers=2) as pool: result = await pool.check(source, text)``.
+    Any number of checks may be awaited at once; they wait for a free server. Cancelling one ends
+    its process and frees its server.
+    """
+
+    def __init__(self, *, workers: int, timeout_s: float = 10.0, memory_mb: int = 1024) -> None:
+        """Set the number of servers, seconds per check and MiB of address space per check."""
+        if workers < 1 or timeout_s <= 0 or memory_mb < 1:
+            raise ValueError("workers, timeout_s and memory_mb must be positive")
+        self._timeout_s = timeout_s
+        self._workers = [Worker(timeout_s, memory_mb) for _ in range(workers)]
+        self._free: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
+        self._running: dict[asyncio.Task[Reply], Worker] = {}
+        self._open = False
+
+    async def __aenter__(self) -> Self:
+        """Start all servers. Raises CheckerError when one does not start."""
+        starts = [worker.start() for worker in self._workers]
+        try:
+            outcomes = await asyncio.gather(*starts, return_exceptions=True)
+        except asyncio.CancelledError:
+            await self._stop()
+            raise
+        for outcome in outcomes:
+            if outcome is not None:
+                await self._stop()
+                raise outcome
+        for worker in self._workers:
+            self._free.put_nowait(worker)
+        self._open = True
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the checks that still run, and all servers."""
+        self._open = False
+        for worker in self._running.values():
+            worker.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+        await self._stop()
+
+    @property
+    def server_pids(self) -> list[int]:
+        """The process ids of the servers that run now."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    async def check(self, source: str, text: str) -> CheckResult:
+        """Run ``source`` and call its ``check_following(text)``, in a process of its own.
+
+        What a checker does wrong is in the result, never raised. Raises CheckerError when no server
+        can be started, RuntimeError outside ``async with``.
+        """
+        fixed, repaired = repair(source)
+        request = encode(fixed), encode(text)
+        if max(map(len, request)) > MAX_BYTES:
+            return CheckResult(
+                None, "checker_error", "source or text is longer than 64 MiB", repaired
+            )
+        return self._result(await self._run(*request), repaired)
+
+    async def _run(self, source: bytes, text: bytes) -> Reply:
+        """Run one check on the next free server, which is free again when its answer is in."""
+        self._require_open()
+        worker = await self._free.get()
+        try:
+            self._require_open()
+        except RuntimeError:
+            self._free.put_nowait(worker)
+            raise
+        task = asyncio.create_task(worker.check(source, text))
+        self._running[task] = worker
+        task.add_done_callback(self._release)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            worker.cancel()
+            raise
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise RuntimeError("a CheckerPool runs checks inside 'async with' only")
+
+    def _release(self, task: asyncio.Task[Reply]) -> None:
+        self._free.put_nowait(self._running.pop(task))
+        if not task.cancelled():
+            # Retrieved here as well: nobody else does when the check was cancelled.
+            task.exception()
+
+    def _result(self, reply: Reply, repaired: bool) -> CheckResult:
+        kind, payload = reply
+        if kind in _VERDICTS:
+            return CheckResult(_VERDICTS[kind], None, None, repaired)
+        try:
+            content = decode(payload)
+        except UnicodeDecodeError:
+            return CheckResult(None, "checker_protocol", "wrote text that is no UTF-8", repaired)
+        if kind is Kind.TEXT:
+            return CheckResult(content, None, None, repaired)
+        if kind is Kind.TIMEOUT:
+            content = f"ran longer than {self._timeout_s:g} s"
+        elif kind is Kind.CANCELLED:
+            content = "cancelled"
+        return CheckResult(None, _REASONS[kind], content, repaired)
+
+    async def _stop(self) -> None:
+        await asyncio.gather(*(worker.stop() for worker in self._workers))

@@ -1,0 +1,30 @@
+"""What came of one check."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal[
+    "checker_error", "checker_timeout", "checker_killed", "checker_protocol", "not_defined"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of running one checker on one text.
+
+    value     True or False: the verdict. A text: goes on through the chain. None: the checker ran
+              cleanly and says that it does not apply, or it did not run cleanly (see reason).
+    reason    None when the checker ran cleanly, else why there is no value:
+              checker_error     the source does not compile, raised, or returned something else
+              checker_timeout   it ran out of time
+              checker_killed    its process ended by a signal or by an exit of its own
+              checker_protocol  its process wrote something that is no result
+              not_defined       the source defines no check_following
+    detail    for people, with a reason only: exception, message (bounded) and line of the source.
+    repaired  a missing ``def`` before check_following was supplied.
+    """
+
+    value: bool | str | None
+    reason: Reason | None
+    detail: str | None
+    repaired: bool

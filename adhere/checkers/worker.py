@@ -1,0 +1,234 @@
+"""One fork server as the judging process sees it: start, request, cancel, stop."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psutil
+
+import adhere
+from adhere.checkers.frames import MAX_BYTES, REPLY, REQUEST, Kind
+from adhere.errors import CheckerError
+
+_START_S: Final = 60.0
+_STOP_S: Final = 5.0
+# How much longer than a check's own limit the server may take to answer (kill, reap, transfer).
+_GRACE_S: Final = 15.0
+_ATTEMPTS: Final = 3
+_MAX_REPLY: Final = MAX_BYTES + 4096
+
+# Run with the package's folder and the places of installed libraries as arguments. Checkers see
+# the standard library and what is installed, not the project.
+_BOOT: Final = """
+import sys
+root, *installed = sys.argv[1:]
+del sys.argv[1:]
+sys.path.append(root)
+from adhere.checkers.server import main
+sys.path.remove(root)
+sys.path.extend(installed)
+main()
+"""
+_OPTIONS: Final = ("-s", "-S", "-P", "-B", "-X", "utf8", "-W", "ignore", "-c")
+# All a checker finds in its environment; values that could change a verdict are fixed.
+_ENVIRONMENT: Final = {
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONHASHSEED": "0",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+class Reply(NamedTuple):
+    """A server's answer: a kind from Kind and its payload."""
+
+    kind: Kind
+    payload: bytes
+
+
+class _LostError(Exception):
+    """The server ended, or answered nonsense; ``accepted`` says whether a check had begun."""
+
+    def __init__(self, accepted: bool) -> None:
+        super().__init__()
+        self.accepted = accepted
+
+
+class _Connection(NamedTuple):
+    process: subprocess.Popen[bytes]
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+class Worker:
+    """A server that is started when it is needed, and again when it has died."""
+
+    def __init__(self, timeout_s: float, memory_mb: int) -> None:
+        self._timeout_s = timeout_s
+        self._memory_mb = memory_mb
+        self._connection: _Connection | None = None
+        self._cancelled = False
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, None where none runs."""
+        return self._connection.process.pid if self._connection else None
+
+    async def start(self) -> None:
+        """Start the server and wait until it serves. Raises CheckerError when it does not."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+            try:
+                process = _spawn(theirs)
+            except OSError as error:
+                writer.close()
+                raise CheckerError(f"cannot start {sys.executable} for checkers: {error}") from None
+        self._connection = _Connection(process, reader, writer)
+        try:
+            async with asyncio.timeout(_START_S):
+                await self._expect(Kind.READY)
+        except (_LostError, TimeoutError):
+            told = self._kill()
+            raise CheckerError(
+                "the process that runs checkers did not start "
+                f"({sys.executable}): {told or 'it said nothing'}"
+            ) from None
+        except asyncio.CancelledError:
+            self._kill()
+            raise
+        if process.stderr:
+            process.stderr.close()
+
+    async def check(self, source: bytes, text: bytes) -> Reply:
+        """Run one check; a server found dead is replaced, one that dies meanwhile is KILLED.
+
+        Raises CheckerError when no server can be started.
+        """
+        self._cancelled = False
+        for _ in range(_ATTEMPTS):
+            if self._connection is None:
+                await self.start()
+            if self._cancelled:
+                return Reply(Kind.CANCELLED, b"")
+            try:
+                async with asyncio.timeout(self._timeout_s + _GRACE_S):
+                    return await self._exchange(source, text)
+            except _LostError as lost:
+                self._kill()
+                if lost.accepted:
+                    return Reply(Kind.KILLED, b"the server that ran it died")
+            except TimeoutError:
+                self._kill()
+                return Reply(Kind.KILLED, b"the server that ran it stopped answering")
+            except asyncio.CancelledError:
+                self._kill()
+                raise
+        raise CheckerError("the process that runs checkers ends as soon as it has started")
+
+    def cancel(self) -> None:
+        """Ask the server to end the check it runs; its answer is CANCELLED, or came before."""
+        self._cancelled = True
+        if self._connection:
+            self._connection.writer.write(REQUEST.pack(Kind.CANCEL, 0.0, 0, 0, 0))
+
+    async def stop(self) -> None:
+        """End the server and everything below it; a running check is ended too."""
+        if self._connection is None:
+            return
+        # The server ends when its socket does, after it has ended its check, and closes its side.
+        with contextlib.suppress(OSError, TimeoutError):
+            self._connection.writer.write_eof()
+            async with asyncio.timeout(_STOP_S):
+                while await self._connection.reader.read(1 << 16):
+                    pass
+        self._kill()
+
+    async def _exchange(self, source: bytes, text: bytes) -> Reply:
+        connection = self._connection
+        assert connection is not None
+        header = REQUEST.pack(Kind.CHECK, self._timeout_s, self._memory_mb, len(source), len(text))
+        connection.writer.writelines((header, source, text))
+        try:
+            await connection.writer.drain()
+        except ConnectionError:
+            raise _LostError(accepted=False) from None
+        await self._expect(Kind.ACCEPTED)
+        try:
+            return await self._receive()
+        except _LostError:
+            raise _LostError(accepted=True) from None
+
+    async def _expect(self, kind: Kind) -> None:
+        if (await self._receive()).kind is not kind:
+            raise _LostError(accepted=False)
+
+    async def _receive(self) -> Reply:
+        """Read one answer. Raises _LostError when the server is gone or the answer is none."""
+        assert self._connection is not None
+        reader = self._connection.reader
+        try:
+            kind, size = REPLY.unpack(await reader.readexactly(REPLY.size))
+            if size > _MAX_REPLY:
+                raise _LostError(accepted=False)
+            return Reply(Kind(kind), await reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+            raise _LostError(accepted=False) from None
+
+    def _kill(self) -> str:
+        """Kill the server with everything below it; return what it said on standard error."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return ""
+        process = connection.process
+        connection.writer.close()
+        for doomed in _tree(process):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                doomed.kill()
+        process.kill()
+        process.wait()
+        told = b""
+        if process.stderr and not process.stderr.closed:
+            told = process.stderr.read()
+            process.stderr.close()
+        return told.decode("utf-8", "replace").strip()[-2000:]
+
+
+def _tree(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return a running server and its descendants, the server first, so that it forks no more."""
+    if process.poll() is not None:
+        return []
+    try:
+        server = psutil.Process(process.pid)
+        return [server, *server.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _spawn(connection: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a server with ``connection`` as standard input and nothing else inherited."""
+    root = Path(adhere.__file__).resolve().parents[1]
+    environment = dict(_ENVIRONMENT)
+    if "LD_LIBRARY_PATH" in os.environ:
+        # Some clusters' Python does not start without it.
+        environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+    return subprocess.Popen(
+        [sys.executable, *_OPTIONS, _BOOT, str(root), *_installed()],
+        stdin=connection.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def _installed() -> list[str]:
+    """Return the folders of installed libraries on this process's path."""
+    return [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]

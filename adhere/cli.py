@@ -1,0 +1,96 @@
+"""The frame around every script: logging, signals, and errors as one message and an exit code."""
+
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adhere.config import load_project
+from adhere.errors import AdhereError
+from adhere.lifeline import raise_on_signals, watch_workflow
+from adhere.plan import Plan, make_plan
+
+_LOG = logging.getLogger("adhere")
+_QUOTED_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job of the workflow: the plan it belongs to, and what its rule hands over."""
+
+    plan: Plan
+    wildcards: Mapping[str, str]
+    params: Mapping[str, Any]
+    input: Mapping[str, Any]
+    output: Mapping[str, Any]
+    log: Path
+
+
+def by_hand(main: Callable[[], None]) -> None:
+    """Run a script's command line; ends the process with 0, 1 or a signal's code."""
+    _log_to(logging.StreamHandler(sys.stderr), "%(message)s")
+    sys.exit(_guarded(main, None))
+
+
+def in_workflow(snakemake: Any, run: Callable[[Job], None]) -> None:
+    """Run a script as a job of the workflow; ``snakemake`` is what its ``script:`` offers."""
+    log = Path(snakemake.log[0])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    _log_to(logging.FileHandler(log, mode="w", encoding="utf-8"), "%(asctime)s %(message)s")
+
+    def work() -> None:
+        # Configuration is read again rather than handed over, so that a changed number of
+        # connections, say, is no reason to compute anything anew.
+        plan = make_plan(load_project(Path.cwd()), snakemake.config)
+        run(
+            Job(
+                plan,
+                wildcards=dict(snakemake.wildcards.items()),
+                params=dict(snakemake.params.items()),
+                input=dict(snakemake.input.items()),
+                output=dict(snakemake.output.items()),
+                log=log,
+            )
+        )
+
+    code = _guarded(work, log)
+    if code:
+        sys.exit(code)
+
+
+def _guarded(work: Callable[[], None], log: Path | None) -> int:
+    """Run ``work``; report an error once, where a person looks, and return the exit code."""
+    try:
+        with raise_on_signals():
+            watch_workflow()
+            work()
+    except AdhereError as error:
+        _report(f"error: {error}", log)
+        return 1
+    except Exception:  # noqa: BLE001 - the process ends here; whatever it was must be seen
+        trace = traceback.format_exc().rstrip().splitlines()
+        _LOG.error("%s", "\n".join(trace))
+        _report("\n".join(["unexpected error:", *trace[-_QUOTED_LINES:]]), log, logged=True)
+        return 1
+    return 0
+
+
+def _report(message: str, log: Path | None, *, logged: bool = False) -> None:
+    if log is None:
+        if not logged:
+            sys.stderr.write(f"{message}\n")
+        return
+    if not logged:
+        _LOG.error("%s", message)
+    sys.stderr.write(f"{message}\nfull log: {log}\n")
+    sys.stderr.flush()
+
+
+def _log_to(handler: logging.Handler, form: str) -> None:
+    handler.setFormatter(logging.Formatter(form, datefmt="%Y-%m-%d %H:%M:%S"))
+    _LOG.addHandler(handler)
+    _LOG.setLevel(logging.INFO)
+    _LOG.propagate = False

@@ -1,0 +1,103 @@
+"""From configuration to something that answers: endpoints, and servers that a job owns."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from adhere.client import ChatClient, Endpoint
+from adhere.config import ModelConfig, Project
+from adhere.config.schema import DEFAULT_BASE_URL, Local
+from adhere.engines import EngineSpec, ServerInfo, serve
+from adhere.environment import expand, lookup, secret
+
+T = TypeVar("T")
+
+
+def model_endpoint(project: Project, name: str, budget: int) -> Endpoint:
+    """Return the endpoint of an API model. Raises ConfigError for a missing key or variable."""
+    model, file = project.models[name], project.model_file(name)
+    assert model.api is not None, "only API models have an endpoint before they are served"
+    return Endpoint(
+        base_url=expand(model.api.base_url, project.root, f"{file}: api.base_url"),
+        owner=file,
+        api_key=secret(model.api.api_key_env, project.root, f"{file}: api.api_key_env"),
+        concurrency=model.concurrency or project.config.concurrency,
+        retry=project.config.retry,
+        budget=budget,
+    )
+
+
+def judge_endpoint(project: Project, name: str) -> Endpoint:
+    """Return the endpoint of a judge that already runs. Raises ConfigError as above."""
+    judge, file = project.judges[name], project.judge_file(name)
+    written = judge.base_url or lookup("OPENAI_BASE_URL", project.root) or DEFAULT_BASE_URL
+    return Endpoint(
+        base_url=expand(written, project.root, f"{file}: base_url").rstrip("/"),
+        owner=file,
+        api_key=secret(judge.api_key_env, project.root, f"{file}: api_key_env"),
+        concurrency=judge.concurrency or project.config.concurrency,
+        retry=project.config.retry,
+        budget=judge.max_completion_tokens or judge.max_tokens or 8192,
+    )
+
+
+def engine_spec(project: Project, local: Local, served_name: str, file: str) -> EngineSpec:
+    """Return what the engine needs. Raises ConfigError for a variable that is not set."""
+    assert local.model_path is not None and local.max_model_len is not None, "validated on load"
+    return EngineSpec(
+        engine=local.engine_name,
+        model_path=expand(local.model_path, project.root, f"{file}: model_path"),
+        served_model_name=served_name,
+        max_model_len=local.max_model_len,
+        slots=local.slots,
+        threads=local.threads,
+        tensor_parallel_size=local.tensor_parallel_size,
+        args=local.vllm_args,
+        port=local.port,
+    )
+
+
+def local_endpoint(
+    project: Project, local: Local, info: ServerInfo, owner: str, budget: int
+) -> Endpoint:
+    """Return the endpoint of a server that this job started."""
+    concurrency = project.config.concurrency
+    if isinstance(local, ModelConfig) and local.concurrency is not None:
+        concurrency = local.concurrency
+    if local.engine_name == "llamacpp":
+        # More requests than slots only wait inside the server, where their time limit runs.
+        concurrency = min(concurrency, local.slots)
+    return Endpoint(
+        base_url=info.base_url,
+        owner=owner,
+        concurrency=concurrency,
+        retry=project.config.retry,
+        budget=budget,
+    )
+
+
+def with_client(endpoint: Endpoint, work: Callable[[ChatClient], Coroutine[Any, Any, T]]) -> T:
+    """Run ``work`` with a client of an endpoint, in an event loop of its own."""
+
+    async def run() -> T:
+        async with ChatClient(endpoint) as client:
+            return await work(client)
+
+    return asyncio.run(run())
+
+
+def with_server(
+    spec: EngineSpec,
+    log: Path,
+    endpoint: Callable[[ServerInfo], Endpoint],
+    work: Callable[[ChatClient, ServerInfo], Coroutine[Any, Any, T]],
+) -> T:
+    """Serve a model for as long as ``work`` takes; ``work`` ends at once when the server dies."""
+    with serve(spec, log) as server:
+
+        async def run() -> T:
+            async with ChatClient(endpoint(server.info)) as client:
+                return await work(client, server.info)
+
+        return asyncio.run(server.while_alive(run()))

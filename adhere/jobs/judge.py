@@ -1,0 +1,171 @@
+"""Judge: one prediction file by one judge, for the workflow and by hand."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adhere import data, files
+from adhere.checkers import CheckerPool
+from adhere.cli import Job
+from adhere.client import ChatClient, Endpoint
+from adhere.config import Project
+from adhere.data import Row
+from adhere.engines import ServerInfo
+from adhere.errors import ConfigError
+from adhere.jobs.endpoints import (
+    engine_spec,
+    judge_endpoint,
+    local_endpoint,
+    with_client,
+    with_server,
+)
+from adhere.jobs.predict import cell_of
+from adhere.journal import Journal
+from adhere.jsonio import read_json, write_json
+from adhere.judging import Judge, JudgeRun, judge_of, judge_rows
+from adhere.judging.asking import Asker
+from adhere.judging.stage import align
+from adhere.metadata import client_figures, job_record, versions
+from adhere.names import unlimited
+from adhere.plan import Evaluation
+from adhere.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """One judge job: rows with predictions and constraints, the judge, and where things go."""
+
+    project: Project
+    judge: Judge | None
+    rows: Sequence[Row]
+    journal: Path
+    title: str
+    server_log: Path
+
+
+def judge(job: Job) -> None:
+    """Judge one prediction file of the workflow; constraints come from the dataset."""
+    plan, evaluation = job.plan, Evaluation(cell_of(job), job.wildcards["judge"])
+    project, root = plan.project, plan.results_root
+    judge = judge_of(evaluation.judge, project.judges[evaluation.judge])
+    name, limit = unlimited(evaluation.cell.dataset)
+    dataset = data.load_cached(name, project.root / project.config.datasets[name]).first(limit)
+    if job.params["judge"] != judge.hash or job.params["dataset_sha256"] != dataset.sha256:
+        raise ConfigError(
+            f"judge_configs/{evaluation.judge}.yaml, or the dataset {dataset.path}, changed while "
+            "the workflow was running: start it again"
+        )
+    predictions = data.load_rows(Path(job.input["prediction"]))
+    judging = Judging(
+        project,
+        judge,
+        align(predictions, dataset.rows),
+        files.judge_journal(root, evaluation),
+        f"judge {evaluation.cell.model} {evaluation.cell.mode} run {evaluation.cell.run}",
+        job.log.with_name(f"{job.log.stem}.server.log"),
+    )
+    with job_record(root, evaluation.cell.model, "judge") as record:
+        record["judge"] = describe(judge)
+        run = run_judging(judging, record)
+    results = Path(job.output["results"])
+    write_json(files.judge_run(results), judge_run(judging, evaluation, record, run, root))
+    write_json(results, run.rows)
+
+
+def describe(judge: Judge) -> dict[str, Any]:
+    """Return a judge's name, configuration and hash; it names a key and never holds one."""
+    config = judge.config.model_dump(mode="json", exclude_unset=True)
+    return {"name": judge.name, "config": config, "hash": judge.hash}
+
+
+def judge_run(
+    judging: Judging,
+    evaluation: Evaluation,
+    record: dict[str, Any],
+    run: JudgeRun,
+    root: Path,
+) -> dict[str, Any]:
+    """Return what stands beside results.json: everything a reader needs to trust its verdicts."""
+    cell = evaluation.cell
+    name, limit = unlimited(cell.dataset)
+    dataset = data.load_cached(name, judging.project.root / judging.project.config.datasets[name])
+    made = read_json(files.run_config(root, cell)) if files.run_config(root, cell).exists() else {}
+    report = made.get("datasets", {}).get(cell.dataset, {})
+    model = judging.project.models.get(cell.model)
+    assert judging.judge is not None, "the workflow always has a judge"
+    return {
+        "judge": describe(judging.judge),
+        "protocol": int(versions()["protocol"]),
+        "parser": judging.judge.config.parser,
+        "dataset": {
+            "name": name,
+            "sha256": dataset.sha256,
+            "limit": limit,
+            "items": len(run.rows),
+        },
+        "prediction": {
+            "model": cell.model,
+            "mode": cell.mode,
+            "run": cell.run,
+            "hash": made.get("hash"),
+            "sampling": made.get("identity", {}).get("sampling"),
+            "sampled": made.get("sampled"),
+            "outputs_sha256": report.get("outputs_sha256"),
+        },
+        "isolation": "process",
+        "counts": dict(run.counts),
+        "retryable": run.retryable,
+        "tokens": record["tokens"],
+        "duration_s": record["duration_s"],
+        "warnings": report.get("warnings", []),
+        "demo": judging.judge.config.demo or (model is not None and model.demo),
+    }
+
+
+def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
+    """Judge all rows, with the judge's endpoint, a server of the job's own, or no judge at all."""
+    project, judge = judging.project, judging.judge
+    with Journal(judging.journal) as journal:
+
+        async def work(client: ChatClient | None) -> JudgeRun:
+            asker = Asker(judge, client, journal) if judge is not None else None
+            limits = project.config.checkers
+            pool = CheckerPool(
+                workers=limits.workers or os.cpu_count() or 1,
+                timeout_s=limits.timeout_s,
+                memory_mb=limits.memory_mb,
+            )
+            with Progress(judging.title, "constraints") as progress:
+                try:
+                    async with pool:
+                        return await judge_rows(judging.rows, asker, pool, progress)
+                finally:
+                    record.update(client_figures(client))
+                    record["reused_replies"] = asker.reused if asker else 0
+
+        return _with_judge(judging, work)
+
+
+def _with_judge(
+    judging: Judging, work: Callable[[ChatClient | None], Coroutine[Any, Any, JudgeRun]]
+) -> JudgeRun:
+    project, judge = judging.project, judging.judge
+    if judge is None or not data.asks_judge(judging.rows):
+        return asyncio.run(work(None))
+    file = project.judge_file(judge.name)
+    if judge.config.local is None:
+        return with_client(judge_endpoint(project, judge.name), work)
+    local = judge.config.local
+    spec = engine_spec(project, local, judge.config.model, file)
+    budget = judge.config.max_completion_tokens or judge.config.max_tokens or 8192
+
+    def endpoint(info: ServerInfo) -> Endpoint:
+        return local_endpoint(project, local, info, file, budget)
+
+    async def served(client: ChatClient, _info: ServerInfo) -> JudgeRun:
+        return await work(client)
+
+    return with_server(spec, judging.server_log, endpoint, served)

@@ -1,0 +1,89 @@
+"""List: what is configured and selected, what is done and what is missing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.cells import cell_len
+
+from adhere.cli import Job
+from adhere.config import load_project
+from adhere.names import limited
+from adhere.plan import Evaluation, Plan, make_plan
+from adhere.prediction import recorded
+from adhere.status import open_work, scored
+
+Table = Sequence[Sequence[str]]
+
+
+def show(job: Job) -> None:
+    """Print the tables of models, judges and results."""
+    print("\n" + overview(job.plan))
+
+
+def main() -> None:
+    """Print them by hand, for everything that is enabled."""
+    print(overview(make_plan(load_project(Path.cwd()), {})))
+
+
+def overview(plan: Plan) -> str:
+    """Return the tables as text."""
+    parts = [
+        f"Results in {plan.results_root}: {plan.config.repeats} runs each, policy "
+        f"{plan.config.policy}" + (f", first {plan.limit} items" if plan.limit is not None else ""),
+        _table(_models(plan)),
+        _table(_judges(plan)),
+        _table(_results(plan)) if plan.modes and plan.judges else "",
+    ]
+    cells = list(plan.cells())
+    note = open_work(plan.results_root, cells, list(plan.evaluations()))
+    return "\n\n".join(part for part in [*parts, note or ""] if part)
+
+
+def _models(plan: Plan) -> Table:
+    rows = [("MODEL", "MODES", "SERVED BY", "SELECTED")]
+    for name, model in plan.project.models.items():
+        served = model.engine_name if model.is_local else (model.api.base_url if model.api else "")
+        selected = "yes" if name in plan.modes else "no"
+        rows.append((name, ", ".join(model.mode_names), served, selected))
+    return rows
+
+
+def _judges(plan: Plan) -> Table:
+    rows = [("JUDGE", "MODEL", "SELECTED")]
+    for name, judge in plan.project.judges.items():
+        rows.append((name, judge.model, "yes" if name in plan.judges else "no"))
+    return rows
+
+
+def _results(plan: Plan) -> Table:
+    """One row for each selected (model, mode, dataset): finished runs of predicting and scoring."""
+    root, repeats = plan.results_root, plan.config.repeats
+    predicted: Counter[tuple[str, str, str]] = Counter()
+    judged: Counter[tuple[str, str, str, str]] = Counter()
+    for cell in plan.cells():
+        predicted[cell.model, cell.mode, cell.dataset] += recorded(root, cell) is not None
+        for judge in plan.judges:
+            done = scored(root, Evaluation(cell, judge))
+            judged[cell.model, cell.mode, cell.dataset, judge] += done
+    rows = [("MODEL", "MODE", "DATASET", "PREDICTED", *plan.judges)]
+    for model, modes in plan.modes.items():
+        for mode in modes:
+            for dataset in (limited(name, plan.limit) for name in plan.datasets):
+                key = (model, mode, dataset)
+                counts = [judged[*key, judge] for judge in plan.judges]
+                rows.append(
+                    (*key, f"{predicted[key]}/{repeats}", *(f"{n}/{repeats}" for n in counts))
+                )
+    return rows
+
+
+def _table(rows: Table) -> str:
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = (
+        "  ".join(
+            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

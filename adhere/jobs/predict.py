@@ -1,0 +1,73 @@
+"""Predict: write one cell's prediction file; an API model is asked here, a local one by serve."""
+
+from pathlib import Path
+from typing import Any
+
+from adhere.cli import Job
+from adhere.client import ChatClient
+from adhere.config import Project
+from adhere.errors import ConfigError
+from adhere.jobs.endpoints import model_endpoint, with_client
+from adhere.jsonio import read_json
+from adhere.metadata import client_figures, job_record, versions
+from adhere.plan import Cell
+from adhere.prediction import Task, collect, run_tasks, task_of
+from adhere.progress import Progress
+
+
+def predict(job: Job) -> None:
+    """Write one cell's prediction file: an API model is asked here, a local one was by serve."""
+    plan, cell = job.plan, cell_of(job)
+    task = task_of(plan.project, cell)
+    refuse_changed(job, task)
+    engine: dict[str, Any] = {"name": "api", "versions": versions()}
+    if plan.project.models[cell.model].is_local:
+        stamp = job.input.get("served")
+        engine = read_json(Path(stamp[0])) if stamp else {"name": "local"}
+    else:
+        ask([task], plan.project, "predict", f"{cell.model} {cell.mode} run {cell.run}")
+    collect(task, engine)
+
+
+def ask(tasks: list[Task], project: Project, stage: str, title: str) -> None:
+    """Ask an API model everything its tasks still lack."""
+    model = tasks[0].cell.model
+    endpoint = model_endpoint(project, model, tasks[0].mode.budget or 32768)
+    with job_record(project.root / project.config.results_root, model, stage) as record:
+        record |= snapshot(project, tasks)
+
+        async def answer(client: ChatClient) -> None:
+            try:
+                with Progress(f"{stage} {title}", "items") as progress:
+                    await run_tasks(tasks, client, progress)
+            finally:
+                record.update(client_figures(client))
+
+        with_client(endpoint, answer)
+
+
+def snapshot(project: Project, tasks: list[Task]) -> dict[str, Any]:
+    """Return the configuration that a record keeps; it names keys and never holds one."""
+    model = tasks[0].cell.model
+    return {
+        "config": project.models[model].model_dump(mode="json", exclude_unset=True),
+        "cells": [
+            {"mode": t.cell.mode, "run": t.cell.run, "dataset": t.cell.dataset, "hash": t.mode.hash}
+            for t in tasks
+        ],
+    }
+
+
+def cell_of(job: Job) -> Cell:
+    """Return the cell that a job's wildcards name."""
+    w = job.wildcards
+    return Cell(w["model"], w["mode"], int(w["run"]), w["dataset"])
+
+
+def refuse_changed(job: Job, task: Task) -> None:
+    """Refuse a cell whose configuration or inputs changed after the workflow had been planned."""
+    if job.params["state"] != task.state:
+        raise ConfigError(
+            f"configs/{task.cell.model}.yaml, or the dataset {task.dataset.path}, changed while "
+            "the workflow was running: start it again"
+        )

@@ -1,0 +1,89 @@
+"""The ``judge_run.json`` beside a ``results.json``; published trees have none."""
+
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from adhere import jsonio
+from adhere.errors import DataError
+
+JUDGE_RUN = "judge_run.json"
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Record(BaseModel):
+    """Base of records read from JSON: types are strict, keys not named here are ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class Provenance(Record):
+    """A record in which null and a missing key both mean unknown."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: object) -> object:
+        if isinstance(value, dict):
+            return {key: element for key, element in value.items() if element is not None}
+        return value
+
+
+class JudgeInfo(Provenance):
+    """Which judge config, and the hash (64 hex digits) over all of it that can change a verdict."""
+
+    name: str | None = None
+    hash: str | None = None
+
+
+class DatasetInfo(Provenance):
+    """Which dataset; ``sha256`` is over its parsed content, ``limit`` None for all its items."""
+
+    name: str | None = None
+    sha256: str | None = None
+    limit: int | None = None
+
+
+class PredictionInfo(Provenance):
+    """Which sample of which model; runs of one sampling share ``hash``."""
+
+    model: str | None = None
+    mode: str | None = None
+    run: Annotated[int, Field(ge=0, le=999_999_999)] | None = None
+    hash: str | None = None
+
+
+class JudgeRun(Provenance):
+    """How a ``results.json`` came about; None is unknown."""
+
+    judge: JudgeInfo = JudgeInfo()
+    dataset: DatasetInfo = DatasetInfo()
+    prediction: PredictionInfo = PredictionInfo()
+    protocol: int | None = None
+    parser: str | None = None
+    isolation: JsonValue = None
+    warnings: list[str] = Field(default_factory=list)
+    demo: bool = False
+
+
+def read_judge_run(results: Path) -> JudgeRun:
+    """Read the record beside a ``results.json``; all unknown where there is none.
+
+    Raises DataError naming file and key where it is malformed.
+    """
+    path = results.with_name(JUDGE_RUN)
+    return read_record(path, JudgeRun) if path.exists() else JudgeRun()
+
+
+def read_record(path: Path, model: type[_Model]) -> _Model:
+    """Read one JSON file into a record. Raises DataError naming file, key and what was found."""
+    try:
+        return model.model_validate(jsonio.read_json(path))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in problem["loc"]) or "top"
+        raise DataError(
+            f"{path}: {key}: found {problem['input']!r:.60}: {problem['msg']}. "
+            "Remove the file and run the stage that writes it again"
+        ) from None

@@ -1,0 +1,45 @@
+"""What is done, what is missing, what may be tried again: read from the results, never guessed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from adhere import files
+from adhere.jsonio import read_json
+from adhere.plan import Cell, Evaluation
+from adhere.prediction import recorded
+
+
+def pending_predictions(root: Path, cell: Cell) -> int:
+    """Return how many predictions of a finished file failed for a reason that may pass."""
+    report = recorded(root, cell)
+    return int(report.get("pending", 0)) if report else 0
+
+
+def retryable_verdicts(root: Path, evaluation: Evaluation) -> int:
+    """Return how many verdicts of a finished file lack a judge's reply that may still come."""
+    path = files.judge_run(files.results(root, evaluation))
+    record: Any = read_json(path) if path.exists() else {}
+    return int(record.get("retryable", 0))
+
+
+def open_work(root: Path, cells: Sequence[Cell], evaluations: Sequence[Evaluation]) -> str | None:
+    """Return one line that says how many of what may be tried again, None where nothing is."""
+    predictions = sum(pending_predictions(root, cell) for cell in cells)
+    verdicts = sum(retryable_verdicts(root, evaluation) for evaluation in evaluations)
+    parts = []
+    if predictions:
+        parts.append(f"{predictions} prediction{'s' if predictions > 1 else ''}")
+    if verdicts:
+        parts.append(f"{verdicts} verdict{'s' if verdicts > 1 else ''}")
+    if not parts:
+        return None
+    return (
+        f"incomplete: {' and '.join(parts)} failed for a reason that may pass; everything else is "
+        "written. Run `snakemake retry` with the same options to compute just those again"
+    )
+
+
+def scored(root: Path, evaluation: Evaluation) -> bool:
+    """Whether an evaluation is finished up to its score."""
+    return files.results(root, evaluation).with_name("accuracy.json").exists()

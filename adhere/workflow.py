@@ -1,0 +1,290 @@
+"""What the rules ask: which files, with which parameters, and what is still to do.
+
+The Snakefile's functions are one line each; what they say is decided and tested here.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from adhere import data, files
+from adhere.config import load_project
+from adhere.errors import ConfigError
+from adhere.jobs.endpoints import judge_endpoint, model_endpoint
+from adhere.judging import judge_of
+from adhere.locks import claim
+from adhere.names import limited, unlimited
+from adhere.plan import Cell, Evaluation, Plan, make_plan
+from adhere.prediction import recorded, task_of
+from adhere.scoring.policies import get_policy
+from adhere.status import open_work, pending_predictions, retryable_verdicts
+
+# Targets that change what is planned; all others are plain names of rules or files.
+RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list")
+_RETRY_VARIABLE = "ADHERE_RETRY"
+
+
+class Wildcards(Protocol):
+    """A job's wildcards as Snakemake hands them over."""
+
+    model: str
+    mode: str
+    run: str
+    judge: str
+    dataset: str
+
+
+class View:
+    """The plan of one call as the rules see it. Paths are relative to the project's folder."""
+
+    def __init__(self, plan: Plan, selection: Mapping[str, Any], targets: frozenset[str]) -> None:
+        self.plan = plan
+        self.targets = targets
+        self._selection = selection
+        self.root = plan.results_root
+        self._lock: int | None = None
+        # Existing files are only judged, or only scored, where that is what was asked for: the
+        # rules that would make them anew are left out.
+        self.predicts = not targets & {"evaluations", "scores"}
+        self.judges = "scores" not in targets
+        self.policy = plan.config.policy
+        self.repeats = plan.config.repeats
+
+    # Places
+
+    @property
+    def results_root(self) -> str:
+        """Folder of everything generated."""
+        return str(self.root)
+
+    @property
+    def logs_root(self) -> str:
+        """Folder of the jobs' logs: ``logs`` beside ``results``, or inside another root."""
+        return "logs" if self.results_root == "results" else f"{self.results_root}/logs"
+
+    def dataset_file(self, name: str) -> str:
+        """Return the file of a dataset, whose name may carry a limit."""
+        base = unlimited(name)[0]
+        datasets = self.plan.config.datasets
+        if base not in datasets:
+            raise ConfigError(
+                f"configs/global.yaml: datasets: there is no {base!r} (there are: "
+                f"{', '.join(datasets)})"
+            )
+        return datasets[base]
+
+    def dataset(self, name: str) -> data.Dataset:
+        """Load a dataset, with its limit; once for each state of its file."""
+        base, limit = unlimited(name)
+        return data.load_cached(base, self.plan.project.root / self.dataset_file(name)).first(limit)
+
+    # What is asked for
+
+    def cells(self) -> list[Cell]:
+        """Return the prediction cells of this call: the selected ones, or those that exist."""
+        if self.predicts:
+            return list(self.plan.cells())
+        return [cell for cell in existing_predictions(self.root) if self._selected(cell)]
+
+    def evaluations(self) -> list[Evaluation]:
+        """Return the scored files of this call."""
+        if self.judges:
+            return [Evaluation(cell, judge) for cell in self.cells() for judge in self.plan.judges]
+        found = existing_results(self.root)
+        judges = self.plan.judges if "judges" in self._selection else None
+        return [e for e in found if self._selected(e.cell) and (not judges or e.judge in judges)]
+
+    def _selected(self, cell: Cell) -> bool:
+        """Whether an existing cell is meant; without a selection every one is."""
+        chosen = self._selection
+        base, limit = unlimited(cell.dataset)
+        modes = self.plan.modes.get(cell.model, ())
+        return (
+            ("models" not in chosen or cell.model in self.plan.modes)
+            and ("modes" not in chosen or cell.mode in modes)
+            and ("datasets" not in chosen or base in self.plan.datasets)
+            and ("limit" not in chosen or limit == self.plan.limit)
+            and ("repeats" not in chosen or cell.run <= self.repeats)
+            and base in self.plan.config.datasets
+        )
+
+    def predictions(self, _wildcards: object = None) -> list[str]:
+        """Files of the target ``predictions``."""
+        return [str(files.prediction(self.root, cell)) for cell in self.cells()]
+
+    def accuracies(self, _wildcards: object = None) -> list[str]:
+        """Files that this call's summary waits for."""
+        return [self._accuracy(evaluation) for evaluation in self.evaluations()]
+
+    def rows(self, _wildcards: object = None) -> list[str]:
+        """All files that the summary reports: this call's, and all others that are finished."""
+        found = (str(path) for path in self.root.glob("scores/*/*/*/accuracy.json"))
+        return sorted({*self.accuracies(), *found})
+
+    def _accuracy(self, evaluation: Evaluation) -> str:
+        return str(files.results(self.root, evaluation).with_name("accuracy.json"))
+
+    # Each job's slice
+
+    def prediction_state(self, wildcards: Wildcards) -> str:
+        """Fingerprint of everything that can change a prediction file."""
+        return task_of(self.plan.project, _cell(wildcards)).state
+
+    def judge_hash(self, judge: str) -> str:
+        """Fingerprint of everything in a judge's configuration that can change a verdict."""
+        return judge_of(judge, self.plan.project.judges[judge]).hash
+
+    def gpus(self, model: str) -> int:
+        """GPUs that serving a model takes."""
+        return self.plan.project.models[model].gpu_count
+
+    def served(self, wildcards: Wildcards) -> list[str]:
+        """Stamp of the model's server, needed only while a local model's cell is unfinished."""
+        local = self.plan.project.models[wildcards.model].is_local
+        if not local or not self._unfinished(_cell(wildcards)):
+            return []
+        return [str(self.root / ".served" / f"{wildcards.model}.json")]
+
+    def unfinished(self, model: str) -> list[list[Any]]:
+        """All cells of a model that its server is to answer, as [mode, run, dataset]."""
+        return [
+            [cell.mode, cell.run, cell.dataset]
+            for cell in self.cells()
+            if cell.model == model and self._unfinished(cell)
+        ]
+
+    def _unfinished(self, cell: Cell) -> bool:
+        report = recorded(self.root, cell)
+        if report is None or report.get("state") != task_of(self.plan.project, cell).state:
+            return True
+        return self.plan.retry and report.get("pending", 0) > 0
+
+    def reopened_prediction(self, wildcards: Wildcards) -> list[str]:
+        """Marker that makes a finished file with passing failures run again under ``retry``."""
+        cell = _cell(wildcards)
+        if not self.plan.retry or not pending_predictions(self.root, cell):
+            return []
+        return [str(self.root / ".retry" / files.prediction(Path(), cell).with_suffix(""))]
+
+    def reopened_judging(self, wildcards: Wildcards) -> list[str]:
+        """The same for a results file with passing failures of the judge."""
+        evaluation = Evaluation(_cell(wildcards), wildcards.judge)
+        if not self.plan.retry or not retryable_verdicts(self.root, evaluation):
+            return []
+        return [str(self.root / ".retry" / files.results(Path(), evaluation).parent)]
+
+    # Before and after the jobs
+
+    def begin(self, jobs: Iterable[tuple[str, Any]]) -> None:
+        """Refuse what would fail hours later: a second workflow, a missing key.
+
+        ``jobs`` are (rule, wildcards) of everything that is about to run.
+        """
+        self._lock = claim(
+            self.root / ".lock",
+            "another workflow is working on these results: wait until it ends, or give this one "
+            "its own with --config results_root=…",
+        )
+        project = self.plan.project
+        todo = [(rule, wildcards) for rule, wildcards in jobs]
+        models = {w.model for rule, w in todo if rule == "predict"}
+        for model in sorted(models):
+            if not project.models[model].is_local:
+                model_endpoint(project, model, 1)
+        for judge in sorted({w.judge for rule, w in todo if rule == "judge"}):
+            if project.judges[judge].local is None and self._asks(judge, todo):
+                judge_endpoint(project, judge)
+
+    def _asks(self, judge: str, todo: Sequence[tuple[str, Any]]) -> bool:
+        """Whether any of a judge's files holds a constraint that needs it."""
+        datasets = {w.dataset for rule, w in todo if rule == "judge" and w.judge == judge}
+        return any(data.asks_judge(self.dataset(name).rows) for name in datasets)
+
+    def open_work(self) -> str | None:
+        """One line that says what may be tried again; None where everything is final."""
+        return open_work(self.root, self.cells(), self.evaluations())
+
+    def open_work_marker(self, _wildcards: object = None) -> str:
+        """Parameter that builds the summary again, and so fails the call again, while work is
+        open: a call must not end well only because it had nothing left to start."""
+        if self.open_work() is None:
+            return "none"
+        return f"open since process {os.getpid()}"
+
+    def rebuild_summary(self) -> None:
+        """Report everything finished although a job of this call failed."""
+        if any(self.root.glob("scores/*/*/*/accuracy.json")):
+            # Imported here: reading tables costs what no other call of the Snakefile needs.
+            from adhere.reporting import aggregate
+
+            aggregate(self.root, expected_runs=self.repeats)
+
+
+def view(root: Path, config: Mapping[str, Any], arguments: Sequence[str]) -> View:
+    """Read and validate everything a call needs, before its first job.
+
+    ``config`` is Snakemake's ``--config``; ``arguments`` its command line, in which the named
+    targets are looked for, since Snakemake tells them only after its rules are read.
+    """
+    targets = frozenset(arguments) & frozenset(RESTRICTED)
+    selection = {key: value for key, value in config.items() if value is not None}
+    if "retry" in targets or os.environ.get(_RETRY_VARIABLE):
+        # Jobs on other machines read the rules again, without the command line.
+        os.environ[_RETRY_VARIABLE] = "1"
+        selection["retry"] = True
+    plan = make_plan(load_project(root), selection)
+    made = View(plan, selection, targets)
+    _check(made)
+    return made
+
+
+def _check(made: View) -> None:
+    """Raise AdhereError for what no job could do anything about."""
+    plan = made.plan
+    get_policy(plan.config.policy)
+    if re.search(r"[{}<>*?\[\]]", plan.config.results_root) or not plan.config.results_root.strip():
+        raise ConfigError(
+            f"results_root: found {plan.config.results_root!r}: must be a path without any of "
+            "{ } < > * ? [ ]"
+        )
+    for judge in plan.judges:
+        made.judge_hash(judge)
+    if "list" in made.targets or not made.predicts:
+        return
+    if not plan.modes:
+        known = ", ".join(plan.project.models) or "none"
+        raise ConfigError(
+            "no model is selected: write `enabled: true` in a file of configs/, or name some with "
+            f"--config models=A,B (there are: {known})"
+        )
+    if not plan.judges and "predictions" not in made.targets:
+        raise ConfigError(
+            "no judge is selected: write `enabled: true` in a file of judge_configs/, or name some "
+            f"with --config judges=A (there are: {', '.join(plan.project.judges) or 'none'})"
+        )
+    for dataset in plan.datasets:
+        made.dataset(limited(dataset, plan.limit))
+
+
+def _cell(wildcards: Wildcards) -> Cell:
+    return Cell(wildcards.model, wildcards.mode, int(wildcards.run), wildcards.dataset)
+
+
+def existing_predictions(root: Path) -> Iterator[Cell]:
+    """Yield the cell of every prediction file below ``root``."""
+    for path in sorted(root.glob("prediction/*/run*/*.json")):
+        model, separator, mode = path.parent.parent.name.rpartition("__")
+        run = path.parent.name.removeprefix("run")
+        if separator and run.isdecimal() and path.name != "run_config.json":
+            yield Cell(model, mode, int(run), path.name.removesuffix(".json"))
+
+
+def existing_results(root: Path) -> Iterator[Evaluation]:
+    """Yield the evaluation of every results file below ``root``."""
+    for path in sorted(root.glob("scores/*/run*_*/*/results.json")):
+        model, separator, mode = path.parts[-4].rpartition("__")
+        run, _, judge = path.parts[-3].removeprefix("run").partition("_")
+        if separator and run.isdecimal() and judge:
+            yield Evaluation(Cell(model, mode, int(run), path.parts[-2]), judge)

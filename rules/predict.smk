@@ -1,0 +1,59 @@
+# Predict: ask a model every item of a dataset.
+#
+# IN   the dataset's inputs; configs/{model}.yaml, as far as it can change an answer
+# OUT  <results>/prediction/{model}__{mode}/run{run}/{dataset}.json, one row an item
+#      and beside it run_config.json and the journal {dataset}.partial.jsonl (not declared: a failed
+#      job keeps them)
+#
+# A local model is served by one job for all its unfinished cells. Its stamp is an input only
+# while a cell is unfinished, so that one run more computes one run.
+
+localrules:
+    reopen,
+
+
+if VIEW.predicts:
+
+    rule serve:
+        """Serve a local model once and answer all its unfinished cells into their journals."""
+        output:
+            served=temp("<results>/.served/{model}.json"),
+        params:
+            unfinished=unfinished,
+        log:
+            "<logs>/serve/{model}.log",
+        resources:
+            gpu=gpus,
+        conda:
+            "../envs/adhere.yaml"
+        script:
+            "../scripts/serve.py"
+
+    rule predict:
+        """Write one prediction file; an API model is asked here."""
+        input:
+            dataset=ancient(dataset_file),
+            served=served,
+            reopened=reopened_prediction,
+        output:
+            prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
+        params:
+            state=prediction_state,
+        log:
+            "<logs>/predict/{model}__{mode}/run{run}/{dataset}.log",
+        conda:
+            "../envs/adhere.yaml"
+        script:
+            "../scripts/predict.py"
+
+
+rule reopen:
+    """Mark one file's passing failures to be tried again."""
+    output:
+        temp("<results>/.retry/{what}"),
+    log:
+        "<logs>/retry/{what}.log",
+    conda:
+        "../envs/adhere.yaml"
+    shell:
+        "touch {output:q} 2> {log:q}"

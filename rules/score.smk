@@ -1,0 +1,24 @@
+# Score: account for recorded verdicts under a named policy. No calls, no keys.
+#
+# IN   <results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json, judge_run.json
+# OUT  accuracy.json (CSR, ISR, breakdowns, coverage) and verdicts.parquet beside them
+
+localrules:
+    score,
+
+
+rule score:
+    """Compute CSR, ISR and their breakdowns for one results file."""
+    input:
+        results="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json",
+    output:
+        accuracy="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/accuracy.json",
+        verdicts="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/verdicts.parquet",
+    params:
+        policy=VIEW.policy,
+    log:
+        "<logs>/score/{model}__{mode}/run{run}_{judge}/{dataset}.log",
+    conda:
+        "../envs/adhere.yaml"
+    script:
+        "../scripts/score.py"

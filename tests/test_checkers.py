@@ -1,0 +1,635 @@
+"""Checkers run outside the judging process: right results, named failures, harmless neighbours."""
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from adhere.checkers import CheckerPool, CheckResult, worker
+from adhere.checkers.source import repair
+from adhere.errors import CheckerError
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("ADHERE_SHARED", ROOT.parent / "shared"))
+PUBLISHED = SHARED / "data" / "agentif" / "published" / "Mistral-7B-Instruct-v0.3.results.json.gz"
+
+TIMEOUT_S = 2.0
+IDENTITY = "def check_following(response):\n    return response\n"
+NEIGHBOUR = (
+    "import json, re\n"
+    "def check_following(response):\n"
+    "    return len(response) == 7 and bool(re.search('b+', response)) and json.loads('false')\n"
+)
+ENDLESS = "def check_following(response):\n    while True:\n        pass\n"
+
+T = TypeVar("T")
+Check = Callable[[str, str], CheckResult]
+
+
+def neighbour_is_right(check: Check) -> bool:
+    """Run a checker that is wrong as soon as len, re.search or json.loads are not what they are."""
+    return check(NEIGHBOUR, "abbbcde") == CheckResult(False, None, None, False)
+
+
+class Setup:
+    """A pool of one server, and a loop to run it on."""
+
+    def __init__(self, runner: asyncio.Runner, pool: CheckerPool) -> None:
+        self.runner = runner
+        self.pool = pool
+
+    def check(self, source: str, text: str = "") -> CheckResult:
+        return self.runner.run(self.pool.check(source, text))
+
+    def run(self, awaitable: Awaitable[T]) -> T:
+        async def main() -> T:
+            return await awaitable
+
+        return self.runner.run(main())
+
+    @property
+    def server(self) -> psutil.Process:
+        (pid,) = self.pool.server_pids
+        return psutil.Process(pid)
+
+
+@pytest.fixture(scope="module")
+def setup() -> Iterator[Setup]:
+    """One server, started while a key stands in the environment and a descriptor is inheritable."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        asyncio.Runner() as runner,
+        Path(os.devnull).open() as leaky,
+    ):
+        patch.setenv("OPENAI_API_KEY", "sk-canary")
+        os.set_inheritable(leaky.fileno(), True)
+        pool = runner.run(CheckerPool(workers=1, timeout_s=TIMEOUT_S).__aenter__())
+        yield Setup(runner, pool)
+        runner.run(pool.__aexit__(None, None, None))
+
+
+@pytest.fixture
+def check(setup: Setup) -> Check:
+    return setup.check
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that only the process table tells."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+# What a checker may be, and what it may return
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("True", True), ("False", False), ("None", None), ("'text'", "text"), ("''", "")],
+)
+def test_values_that_a_checker_may_return(check: Check, value: str, expected: Any) -> None:
+    result = check(f"def check_following(response): return {value}", "")
+    assert result == CheckResult(expected, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("0", "int"),
+        ("1", "int"),
+        ("1.0", "float"),
+        ("b'YES'", "bytes"),
+        ("[]", "list"),
+        ("re.match('a', 'a')", "re.Match"),
+        ("Text('YES')", "Text"),
+        ("Falsy()", "Falsy"),
+        ("check_following", "function"),
+    ],
+)
+def test_anything_else_is_an_error_that_names_the_type(check: Check, value: str, name: str) -> None:
+    source = (
+        "import re\n"
+        "class Text(str): pass\n"
+        "class Falsy:\n"
+        "    def __bool__(self): return True\n"
+        "    def __eq__(self, other): return True\n"
+        f"def check_following(response): return {value}\n"
+    )
+    result = check(source, "")
+    assert (result.value, result.reason) == (None, "checker_error")
+    assert result.detail is not None
+    assert result.detail.startswith(f"returned {name};")
+
+
+def test_a_source_runs_whole_in_one_fresh_namespace(check: Check) -> None:
+    source = (
+        "from __future__ import annotations\n"
+        "import collections.abc as abc, json as j\n"
+        "from dataclasses import dataclass\n"
+        "from typing import List, NamedTuple, get_type_hints\n"
+        "assert __name__ != '__main__' and 'LIMIT' not in globals()\n"
+        "LIMIT = 3\n"
+        "class Pair(NamedTuple):\n"
+        "    a: int\n"
+        "@dataclass\n"
+        "class Words:\n"
+        "    words: List[str]\n"
+        "def fact(n): return 1 if n == 0 else n * fact(n - 1)\n"
+        "def check_following(response: str, scale=1) -> bool:\n"
+        "    assert get_type_hints(Words)['words'] == List[str]\n"
+        "    return len(Words(response.split()).words) == LIMIT and fact(Pair(3).a) == 6\n"
+    )
+    for _ in range(2):
+        assert check(source, "a b c") == CheckResult(True, None, None, False)
+
+
+def test_shared_cases(check: Check) -> None:
+    path = SHARED / "cases" / "robustness.jsonl"
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    cases = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+    checkers = [case for case in cases if case["kind"] == "checker"]
+    assert checkers
+    for case in checkers:
+        result = check(case["input"]["source"], case["input"]["response"])
+        assert case["expected"] in (result.reason, result.value), case
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.text())
+@example("\ud800 lone \udfff")
+@example("\x00\r\n\u2028\ufeff")
+def test_any_text_arrives_as_it_left(setup: Setup, text: str) -> None:
+    assert setup.check(IDENTITY, text) == CheckResult(text, None, None, False)
+
+
+def test_long_texts() -> None:
+    text = "很长" * (4 << 20)
+    longest = "def check_following(response): return 'x' * ((64 << 20) + {})"
+
+    async def main() -> list[CheckResult]:
+        async with CheckerPool(workers=1, timeout_s=60) as pool:
+            return [
+                await pool.check(IDENTITY, text),
+                await pool.check(longest.format(0), ""),
+                await pool.check(longest.format(1), ""),
+                await pool.check(IDENTITY, "x" * ((64 << 20) + 1)),
+            ]
+
+    identity, fits, too_long, too_long_to_send = asyncio.run(main())
+    assert identity.value == text
+    assert len(str(fits.value)) == 64 << 20
+    assert too_long.reason == too_long_to_send.reason == "checker_error"
+    assert "64 MiB" in str(too_long.detail)
+    assert "64 MiB" in str(too_long_to_send.detail)
+
+
+# Repair
+
+
+def test_a_missing_def_is_supplied(check: Check) -> None:
+    source = "import re\ncheck_following(response):\n    return len(response) > 1 / 0\n"
+    result = check(source, "")
+    assert result.repaired
+    assert result.detail == "ZeroDivisionError: division by zero (checker line 3)"
+    assert repair("check_following(r: str) -> bool:\n return True") == (
+        "def check_following(r: str) -> bool:\n return True",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def check_following(response):\n    return True\ncheck_following('a')\n",
+        "class A:\n    def check_following(self): pass\ncheck_following(response):\n",
+        "check_following = lambda response: True\n",
+        "print(check_following(response))",
+        "",
+    ],
+)
+def test_everything_else_is_left_alone(source: str) -> None:
+    assert repair(source) == (source, False)
+
+
+@pytest.mark.parametrize("source", ["", "def check_length(response):\n    return True\n"])
+def test_a_source_without_check_following(check: Check, source: str) -> None:
+    assert check(source, "").reason == "not_defined"
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("raise ValueError('two\\nlines')", "ValueError: two lines (checker line 3)"),
+        ("import sys; sys.exit(0)", "SystemExit: 0 (checker line 3)"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt (checker line 3)"),
+        ("raise Rude", "Rude (checker line 3)"),
+        ("json.loads('{')", "json.decoder.JSONDecodeError: Expecting property name"),
+        ("return eval('1 +')", "SyntaxError: invalid syntax (<string>, line 1) (checker line 3)"),
+        ("return check_following(response)", "RecursionError: maximum recursion depth exceeded"),
+        ("return 'x' * (2 << 30)", "MemoryError (checker line 3)"),
+        ("open('file', 'w')", "PermissionError"),
+    ],
+)
+def test_what_a_checker_raises_is_told_with_its_line(check: Check, body: str, detail: str) -> None:
+    source = (
+        "import json\n"
+        "def check_following(response):\n"
+        f"    {body}\n"
+        "class Rude(Exception):\n"
+        "    def __str__(self): raise self\n"
+    )
+    result = check(source, "")
+    assert (result.value, result.reason) == (None, "checker_error")
+    if body.startswith("open"):
+        # Which error a folder gives that nobody can write to depends on the kind of folder.
+        assert "checker line 3" in str(result.detail)
+    else:
+        assert str(result.detail).startswith(detail)
+
+
+def test_a_message_is_bounded(check: Check) -> None:
+    result = check("def check_following(r): raise ValueError('x' * 10_000_000)", "")
+    assert len(str(result.detail)) < 600
+
+
+def test_a_source_that_does_not_compile(check: Check) -> None:
+    result = check("import re\ndef check_following(response)\n    return True\n", "")
+    assert result.reason == "checker_error"
+    assert result.detail == "SyntaxError: expected ':' (checker line 2)"
+    assert check("x = '\x00'", "").reason == "checker_error"
+
+
+# Processes that misbehave
+
+HOSTILE = SHARED / "cases" / "hostile"
+HOSTILE_NAMES = sorted(path.stem for path in HOSTILE.glob("*.py"))
+DEAD: set[object] = {"checker_timeout", "checker_killed", "checker_error"}
+# What each may come to: a value of a clean run, or a reason. A fork is refused to ordinary users.
+EXPECTED: dict[str, set[object]] = {
+    "atexit_hook": {True},
+    "bigint": {"checker_timeout"},
+    "chdir_umask_locale": {True},
+    "deep_recursion": DEAD,
+    "env_key": {False},
+    "fork_children": {True, "checker_error"},
+    "huge_print": {True},
+    "huge_return": DEAD,
+    "loop": {"checker_timeout"},
+    "monkeypatch": {True},
+    "orphan_daemon": {True, "checker_error"},
+    "os_exit": {"checker_killed"},
+    "parent_memory": {False},
+    "pickle_bomb": {"checker_error"},
+    "redos": {"checker_timeout"},
+    "segfault": {"checker_killed"},
+    "sleep_ignore_signals": {"checker_timeout"},
+    "stdout_noise": {False},
+    "sys_exit": {"checker_error"},
+}
+# These need the system calls themselves to be refused: Landlock and seccomp, installed in
+# adhere/checkers/confine.py. Until then they may read files, reach the network or signal others.
+WAITING = {
+    "kill_parent": "signals to the server",
+    "ptrace_parent": "memory of the server",
+    "read_etc": "reading files",
+    "read_secret": "reading files",
+    "rlimit_raise": "privileged users raise limits",
+    "subprocess_run": "privileged users start programs",
+    "tcp_connect": "sockets",
+    "udp_send": "sockets",
+    "write_file": "privileged and ordinary users create empty files",
+}
+
+
+def test_every_hostile_case_is_expected_or_waiting() -> None:
+    if not HOSTILE_NAMES:
+        pytest.skip(f"{HOSTILE} is not here")
+    assert set(HOSTILE_NAMES) == EXPECTED.keys() | WAITING.keys()
+    assert not EXPECTED.keys() & WAITING.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name in EXPECTED])
+def test_hostile_case(setup: Setup, name: str, tmp_path: Path) -> None:
+    source = (HOSTILE / f"{name}.py").read_text("utf-8")
+    server = setup.server
+    result = setup.check(source.replace("/tmp/adhere-evidence", str(tmp_path)), "response")
+    assert (result.value if result.reason is None else result.reason) in EXPECTED[name], result
+    assert server.children(recursive=True) == []
+    assert setup.server == server
+    assert list(tmp_path.iterdir()) == []
+    assert neighbour_is_right(setup.check)
+
+
+def test_a_daemon_does_not_outlive_its_check(setup: Setup) -> None:
+    source = (
+        "import os, time\n"
+        "def check_following(response):\n"
+        "    reader, writer = os.pipe()\n"
+        "    if os.fork() == 0:\n"
+        "        os.setsid()\n"
+        "        if os.fork() == 0:\n"
+        "            os.setsid()\n"
+        "            os.write(writer, str(os.getpid()).encode())\n"
+        "            time.sleep(600)\n"
+        "        os._exit(0)\n"
+        "    return os.read(reader, 20).decode()\n"
+    )
+    result = setup.check(source, "")
+    if result.reason is None:
+        assert gone(int(str(result.value)))
+    else:
+        assert str(result.detail).startswith("BlockingIOError")  # ordinary users cannot fork
+    assert neighbour_is_right(setup.check)
+
+
+FORGED_FRAME = "bytes(16) + b'\\x14' + bytes(8)"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        # a frame without the mark, on every descriptor
+        (f"for fd in range(64): put(fd, {FORGED_FRAME})", "checker_protocol"),
+        # the mark taken, so that the true result has none
+        ("for fd in range(64): get(fd)", "checker_protocol"),
+        # a marked frame and a second one
+        ("for fd in range(64): put(fd, 2 * (get(fd) + b'\\x14' + bytes(8)))", "checker_protocol"),
+        # a marked frame of a kind that only servers send
+        (
+            "for fd in range(64): put(fd, get(fd) + b'\\x0c' + bytes(8))\n    os._exit(0)",
+            "checker_protocol",
+        ),
+        # a marked frame that promises more than there is
+        (
+            "for fd in range(64): put(fd, get(fd) + b'\\x17' + b'\\xff' * 8)\n    os._exit(0)",
+            "checker_protocol",
+        ),
+        ("for fd in range(64): put(fd, b'x' * (80 << 20))", "checker_protocol"),
+        # the channel closed, with and without going on
+        ("os.closerange(0, 64)", "checker_killed"),
+        ("os.closerange(0, 64)\n    while True: pass", "checker_timeout"),
+    ],
+)
+def test_forged_results(check: Check, body: str, reason: str) -> None:
+    source = (
+        "import os\n"
+        "def get(fd):\n"
+        "    try: return os.read(fd, 16)\n"
+        "    except OSError: return b''\n"
+        "def put(fd, data):\n"
+        "    try:\n"
+        "        while data and fd > 2: data = data[os.write(fd, data):]\n"
+        "    except OSError: pass\n"
+        "def check_following(response):\n"
+        f"    {body}\n"
+        "    return True\n"
+    )
+    result = check(source, "")
+    assert (result.value, result.reason) == (None, reason)
+    assert neighbour_is_right(check)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for name in dir(builtins): setattr(builtins, name, lambda *a, **k: 1 / 0)",
+        "for module in list(sys.modules.values()): module.__dict__.clear()",
+        "sys.modules.clear()",
+        "sys.setrecursionlimit(40)",
+        "sys.settrace(lambda *a: None); sys.setprofile(lambda *a: None)",
+        "gc.disable(); signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+    ],
+)
+def test_a_spoilt_interpreter_spoils_no_other_check(check: Check, body: str) -> None:
+    source = f"import builtins, gc, signal, sys\ndef check_following(response):\n    {body}\n"
+    check(source + "    return True\n", "")
+    assert neighbour_is_right(check)
+
+
+def test_replaced_builtins_change_no_result(check: Check) -> None:
+    source = (
+        "import builtins\n"
+        "def check_following(response):\n"
+        "    for name in ('len', 'type', 'str', 'isinstance', 'memoryview', 'BaseException'):\n"
+        "        setattr(builtins, name, None)\n"
+        "    return response\n"
+    )
+    assert check(source, "text") == CheckResult("text", None, None, False)
+
+
+def test_what_a_server_inherits(setup: Setup) -> None:
+    assert "OPENAI_API_KEY" in os.environ
+    assert "OPENAI_API_KEY" not in setup.server.environ()
+    assert setup.server.num_fds() == 4  # three on /dev/null and the socket
+
+
+def test_a_signal_to_the_whole_job_is_not_the_servers(setup: Setup) -> None:
+    server = setup.server
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        server.send_signal(number)
+    assert neighbour_is_right(setup.check)
+    assert setup.server == server
+
+
+# Cancelling, dying, closing
+
+
+@asynccontextmanager
+async def running(setup: Setup, source: str) -> AsyncIterator[asyncio.Task[CheckResult]]:
+    """A check that is known to run in its process."""
+    server = setup.server
+    task = asyncio.create_task(setup.pool.check(source, ""))
+    await until(lambda: bool(server.children()))
+    yield task
+    if not task.done():
+        await task
+
+
+def test_cancelling_a_check_ends_it_and_leaves_the_pool_usable(setup: Setup) -> None:
+    server = setup.server
+
+    async def main() -> CheckResult:
+        async with running(setup, ENDLESS) as task:
+            (process,) = server.children()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            after = await setup.pool.check(IDENTITY, "next")
+            assert gone(process.pid)
+            return after
+
+    assert setup.run(main()).value == "next"
+    assert setup.server == server
+
+
+def test_a_cancelled_check_that_has_not_begun(setup: Setup) -> None:
+    async def main() -> CheckResult:
+        async with running(setup, ENDLESS) as first:
+            second = asyncio.create_task(setup.pool.check(IDENTITY, "second"))
+            await asyncio.sleep(0)
+            second.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+        return await setup.pool.check(IDENTITY, "third")
+
+    assert setup.run(main()).value == "third"
+
+
+def test_a_server_killed_while_idle_harms_no_check(setup: Setup) -> None:
+    killed = setup.server
+    killed.kill()
+    assert neighbour_is_right(setup.check)
+    assert setup.server != killed
+
+
+def test_a_server_killed_at_work_loses_that_check_only(setup: Setup) -> None:
+    async def main() -> tuple[CheckResult, bool]:
+        server = setup.server
+        async with running(setup, ENDLESS) as task:
+            (process,) = server.children()
+            server.kill()
+            result = await task
+            await until(lambda: gone(process.pid))
+            return result, process.is_running() and not gone(process.pid)
+
+    result, left = setup.run(main())
+    assert (result.value, result.reason) == (None, "checker_killed")
+    assert not left
+    assert neighbour_is_right(setup.check)
+
+
+def test_a_stopped_server_is_replaced(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_GRACE_S", -TIMEOUT_S + 0.5)
+    stopped = setup.server
+    stopped.suspend()
+    assert setup.check(NEIGHBOUR, "").reason == "checker_killed"
+    monkeypatch.undo()
+    assert gone(stopped.pid)
+    assert neighbour_is_right(setup.check)
+
+
+def test_nothing_outlives_a_judging_process_that_was_killed() -> None:
+    script = (
+        "import asyncio, os, sys\n"
+        "from adhere.checkers import CheckerPool\n"
+        "async def main():\n"
+        "    async with CheckerPool(workers=1, timeout_s=600) as pool:\n"
+        "        print(*pool.server_pids, flush=True)\n"
+        f"        await pool.check({ENDLESS!r}, '')\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as judge:
+        assert judge.stdout is not None
+        server = psutil.Process(int(judge.stdout.readline()))
+        asyncio.run(until(lambda: bool(server.children())))
+        (process,) = server.children()
+        judge.kill()
+    asyncio.run(until(lambda: gone(server.pid) and gone(process.pid)))
+
+
+def test_closing_a_pool_ends_what_runs() -> None:
+    async def main() -> tuple[CheckResult, list[int], list[int]]:
+        async with CheckerPool(workers=1, timeout_s=600) as pool:
+            pids = pool.server_pids
+            task = asyncio.create_task(pool.check(ENDLESS, ""))
+            waiting = asyncio.create_task(pool.check(IDENTITY, ""))
+            server = psutil.Process(pids[0])
+            await until(lambda: bool(server.children()))
+            pids += [process.pid for process in server.children()]
+        with pytest.raises(RuntimeError):
+            await waiting
+        with pytest.raises(RuntimeError):
+            await pool.check(IDENTITY, "")
+        return await task, pids, pool.server_pids
+
+    result, pids, left = asyncio.run(main())
+    assert result.reason == "checker_killed"
+    assert all(map(gone, pids))
+    assert left == []
+
+
+def test_many_checks_at_once_keep_their_results() -> None:
+    async def main() -> list[CheckResult]:
+        async with CheckerPool(workers=2) as pool:
+            return await asyncio.gather(*(pool.check(IDENTITY, str(n)) for n in range(100)))
+
+    assert [result.value for result in asyncio.run(main())] == [str(n) for n in range(100)]
+
+
+def test_an_interpreter_that_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with CheckerPool(workers=2):
+            pass
+
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho no such library >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(CheckerError, match="no such library"):
+        asyncio.run(main())
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    with pytest.raises(CheckerError, match="missing"):
+        asyncio.run(main())
+
+
+def test_parameters_are_positive() -> None:
+    with pytest.raises(ValueError, match="positive"):
+        CheckerPool(workers=0)
+    with pytest.raises(ValueError, match="positive"):
+        CheckerPool(workers=1, timeout_s=0)
+
+
+# Parity with published scores
+
+
+def test_published_scores_of_pure_code_constraints_come_out_again() -> None:
+    if not PUBLISHED.exists():
+        pytest.skip(f"{PUBLISHED} is not here")
+    rows = json.loads(gzip.decompress(PUBLISHED.read_bytes()))
+    scored = [
+        (row["output"]["content"], constraint["evaluation"][0]["exec"], constraint["score"])
+        for row in rows
+        for constraint in row["constraints"]
+        if [step["type"] for step in constraint["evaluation"]] == ["code"]
+        and constraint.get("score") is not None
+    ]
+
+    async def main() -> list[CheckResult]:
+        async with CheckerPool(workers=os.cpu_count() or 1) as pool:
+            return await asyncio.gather(*(pool.check(source, text) for text, source, _ in scored))
+
+    results = asyncio.run(main())
+    assert len(scored) == 1939
+    assert results == [CheckResult(score, None, None, False) for _, _, score in scored]
