@@ -44,7 +44,7 @@ def in_workflow(snakemake: Any, run: Callable[[Job], None]) -> None:
     def work() -> None:
         # Configuration is read again rather than handed over, so that a changed number of
         # connections, say, is no reason to compute anything anew.
-        plan = make_plan(load_project(Path.cwd()), snakemake.config)
+        plan = make_plan(load_project(Path()), snakemake.config)
         run(
             Job(
                 plan,

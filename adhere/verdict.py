@@ -15,7 +15,7 @@ where "not applicable" counts too and means that there is none. A word does not 
 - in a list of the options ("YES or NO", 是/否), which is taken out beforehand;
 - as "No." before a number, or as the determiner or adjective of the next word ("no emojis",
   "true story"): such a sentence may well mean the opposite;
-- as the value of a JSON key that does not name a verdict ({"has_errors": true}) or of an
+- as a boolean under a JSON key that does not name a verdict ({"has_errors": true}) or in an
   assignment (debug=true).
 """
 

@@ -13,12 +13,11 @@ from adhere import data, files
 from adhere.config import load_project
 from adhere.errors import ConfigError
 from adhere.jobs.endpoints import judge_endpoint, model_endpoint
-from adhere.judging import judge_of
+from adhere.judging import Judge
 from adhere.locks import claim
-from adhere.names import limited, unlimited
+from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation, Plan, make_plan
-from adhere.prediction import recorded, task_of
-from adhere.scoring.policies import get_policy
+from adhere.prediction import mode_of, recorded, task_of
 from adhere.status import open_work, pending_predictions, retryable_verdicts
 
 # Targets that change what is planned; all others are plain names of rules or files.
@@ -64,8 +63,11 @@ class View:
         """Folder of the jobs' logs: ``logs`` beside ``results``, or inside another root."""
         return "logs" if self.results_root == "results" else f"{self.results_root}/logs"
 
-    def dataset_file(self, name: str) -> str:
-        """Return the file of a dataset, whose name may carry a limit."""
+    def dataset_file(self, wildcards: Wildcards) -> str:
+        """Return the file of a job's dataset."""
+        return self._dataset_file(wildcards.dataset)
+
+    def _dataset_file(self, name: str) -> str:
         base = unlimited(name)[0]
         datasets = self.plan.config.datasets
         if base not in datasets:
@@ -78,7 +80,9 @@ class View:
     def dataset(self, name: str) -> data.Dataset:
         """Load a dataset, with its limit; once for each state of its file."""
         base, limit = unlimited(name)
-        return data.load_cached(base, self.plan.project.root / self.dataset_file(name)).first(limit)
+        return data.load_cached(base, self.plan.project.root / self._dataset_file(name)).first(
+            limit
+        )
 
     # What is asked for
 
@@ -112,33 +116,63 @@ class View:
 
     def predictions(self, _wildcards: object = None) -> list[str]:
         """Files of the target ``predictions``."""
+        self._check_selected(judges=False)
         return [str(files.prediction(self.root, cell)) for cell in self.cells()]
 
     def accuracies(self, _wildcards: object = None) -> list[str]:
         """Files that this call's summary waits for."""
+        self._check_selected(judges=True)
         return [self._accuracy(evaluation) for evaluation in self.evaluations()]
 
     def rows(self, _wildcards: object = None) -> list[str]:
         """All files that the summary reports: this call's, and all others that are finished."""
         found = (str(path) for path in self.root.glob("scores/*/*/*/accuracy.json"))
-        return sorted({*self.accuracies(), *found})
+        return sorted({*(self._accuracy(evaluation) for evaluation in self.evaluations()), *found})
 
     def _accuracy(self, evaluation: Evaluation) -> str:
         return str(files.results(self.root, evaluation).with_name("accuracy.json"))
 
+    def _check_selected(self, *, judges: bool) -> None:
+        """Raise AdhereError where nothing is selected, or a selected dataset cannot be read."""
+        plan = self.plan
+        if not self.predicts:
+            return
+        if not plan.modes:
+            known = ", ".join(plan.project.models) or "none"
+            raise ConfigError(
+                "no model is selected: write `enabled: true` in a file of configs/, or name some "
+                f"with --config models=A,B (there are: {known})"
+            )
+        if judges and not plan.judges:
+            known = ", ".join(plan.project.judges) or "none"
+            raise ConfigError(
+                "no judge is selected: write `enabled: true` in a file of judge_configs/, or name "
+                f"some with --config judges=A (there are: {known})"
+            )
+        for dataset in plan.datasets:
+            self.dataset(dataset)
+
     # Each job's slice
 
-    def prediction_state(self, wildcards: Wildcards) -> str:
-        """Fingerprint of everything that can change a prediction file."""
-        return task_of(self.plan.project, _cell(wildcards)).state
+    def model_identity(self, wildcards: Wildcards) -> str:
+        """Everything in a model's configuration that can change a prediction, as text."""
+        return mode_of(self.plan.project, wildcards.model, wildcards.mode).text
 
-    def judge_hash(self, judge: str) -> str:
-        """Fingerprint of everything in a judge's configuration that can change a verdict."""
-        return judge_of(judge, self.plan.project.judges[judge]).hash
+    def inputs_sha256(self, wildcards: Wildcards) -> str:
+        """Checksum over everything of a dataset that a model sees."""
+        return self.dataset(wildcards.dataset).inputs_sha256
 
-    def gpus(self, model: str) -> int:
+    def dataset_sha256(self, wildcards: Wildcards) -> str:
+        """Checksum over a whole dataset."""
+        return self.dataset(wildcards.dataset).sha256
+
+    def judge_identity(self, wildcards: Wildcards) -> str:
+        """Everything in a judge's configuration that can change a verdict, as text."""
+        return Judge(wildcards.judge, self.plan.project.judges[wildcards.judge]).text
+
+    def gpus(self, wildcards: Wildcards) -> int:
         """GPUs that serving a model takes."""
-        return self.plan.project.models[model].gpu_count
+        return self.plan.project.models[wildcards.model].gpu_count
 
     def served(self, wildcards: Wildcards) -> list[str]:
         """Stamp of the model's server, needed only while a local model's cell is unfinished."""
@@ -147,12 +181,12 @@ class View:
             return []
         return [str(self.root / ".served" / f"{wildcards.model}.json")]
 
-    def unfinished(self, model: str) -> list[list[Any]]:
+    def unfinished(self, wildcards: Wildcards) -> list[list[Any]]:
         """All cells of a model that its server is to answer, as [mode, run, dataset]."""
         return [
             [cell.mode, cell.run, cell.dataset]
             for cell in self.cells()
-            if cell.model == model and self._unfinished(cell)
+            if cell.model == wildcards.model and self._unfinished(cell)
         ]
 
     def _unfinished(self, cell: Cell) -> bool:
@@ -243,29 +277,11 @@ def view(root: Path, config: Mapping[str, Any], arguments: Sequence[str]) -> Vie
 def _check(made: View) -> None:
     """Raise AdhereError for what no job could do anything about."""
     plan = made.plan
-    get_policy(plan.config.policy)
     if re.search(r"[{}<>*?\[\]]", plan.config.results_root) or not plan.config.results_root.strip():
         raise ConfigError(
             f"results_root: found {plan.config.results_root!r}: must be a path without any of "
             "{ } < > * ? [ ]"
         )
-    for judge in plan.judges:
-        made.judge_hash(judge)
-    if "list" in made.targets or not made.predicts:
-        return
-    if not plan.modes:
-        known = ", ".join(plan.project.models) or "none"
-        raise ConfigError(
-            "no model is selected: write `enabled: true` in a file of configs/, or name some with "
-            f"--config models=A,B (there are: {known})"
-        )
-    if not plan.judges and "predictions" not in made.targets:
-        raise ConfigError(
-            "no judge is selected: write `enabled: true` in a file of judge_configs/, or name some "
-            f"with --config judges=A (there are: {', '.join(plan.project.judges) or 'none'})"
-        )
-    for dataset in plan.datasets:
-        made.dataset(limited(dataset, plan.limit))
 
 
 def _cell(wildcards: Wildcards) -> Cell:

@@ -10,17 +10,17 @@ if VIEW.judges:
         """Judge one prediction file; replies that are journaled are not asked again."""
         input:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
-            dataset=ancient(dataset_file),
-            reopened=reopened_judging,
+            dataset=ancient(plan("dataset_file")),
+            reopened=plan("reopened_judging"),
         output:
             results="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json",
             record="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/judge_run.json",
-        params:
-            judge=judge_hash,
-            dataset_sha256=dataset_sha256,
         log:
             "<logs>/judge/{model}__{mode}/run{run}_{judge}/{dataset}.log",
         conda:
             "../envs/adhere.yaml"
+        params:
+            judge=plan("judge_identity"),
+            dataset_sha256=plan("dataset_sha256"),
         script:
             "../scripts/judge.py"

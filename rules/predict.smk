@@ -8,6 +8,7 @@
 # A local model is served by one job for all its unfinished cells. Its stamp is an input only
 # while a cell is unfinished, so that one run more computes one run.
 
+
 localrules:
     reopen,
 
@@ -18,31 +19,32 @@ if VIEW.predicts:
         """Serve a local model once and answer all its unfinished cells into their journals."""
         output:
             served=temp("<results>/.served/{model}.json"),
-        params:
-            unfinished=unfinished,
         log:
             "<logs>/serve/{model}.log",
-        resources:
-            gpu=gpus,
         conda:
             "../envs/adhere.yaml"
+        resources:
+            gpu=plan("gpus"),
+        params:
+            unfinished=plan("unfinished"),
         script:
             "../scripts/serve.py"
 
     rule predict:
         """Write one prediction file; an API model is asked here."""
         input:
-            dataset=ancient(dataset_file),
-            served=served,
-            reopened=reopened_prediction,
+            dataset=ancient(plan("dataset_file")),
+            served=plan("served"),
+            reopened=plan("reopened_prediction"),
         output:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
-        params:
-            state=prediction_state,
         log:
             "<logs>/predict/{model}__{mode}/run{run}/{dataset}.log",
         conda:
             "../envs/adhere.yaml"
+        params:
+            identity=plan("model_identity"),
+            inputs=plan("inputs_sha256"),
         script:
             "../scripts/predict.py"
 

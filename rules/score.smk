@@ -3,6 +3,7 @@
 # IN   <results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json, judge_run.json
 # OUT  accuracy.json (CSR, ISR, breakdowns, coverage) and verdicts.parquet beside them
 
+
 localrules:
     score,
 
@@ -14,11 +15,11 @@ rule score:
     output:
         accuracy="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/accuracy.json",
         verdicts="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/verdicts.parquet",
-    params:
-        policy=VIEW.policy,
     log:
         "<logs>/score/{model}__{mode}/run{run}_{judge}/{dataset}.log",
     conda:
         "../envs/adhere.yaml"
+    params:
+        policy=VIEW.policy,
     script:
         "../scripts/score.py"

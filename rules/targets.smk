@@ -12,7 +12,7 @@ localrules:
 rule predictions:
     """Ask the models; no judge."""
     input:
-        VIEW.predictions,
+        plan("predictions"),
 
 
 rule evaluations:

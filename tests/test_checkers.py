@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,8 +65,8 @@ class Setup:
         return psutil.Process(pid)
 
 
-@pytest.fixture(scope="module")
-def setup() -> Iterator[Setup]:
+@contextmanager
+def one_server(timeout_s: float) -> Iterator[Setup]:
     """One server, started while a key stands in the environment and a descriptor is inheritable."""
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -75,9 +75,23 @@ def setup() -> Iterator[Setup]:
     ):
         patch.setenv("OPENAI_API_KEY", "sk-canary")
         os.set_inheritable(leaky.fileno(), True)
-        pool = runner.run(CheckerPool(workers=1, timeout_s=TIMEOUT_S).__aenter__())
+        pool = runner.run(CheckerPool(workers=1, timeout_s=timeout_s).__aenter__())
+        assert "OPENAI_API_KEY" in os.environ
         yield Setup(runner, pool)
         runner.run(pool.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="module")
+def setup() -> Iterator[Setup]:
+    with one_server(TIMEOUT_S) as setup:
+        yield setup
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[Setup]:
+    """A server that ends no check by itself."""
+    with one_server(600) as setup:
+        yield setup
 
 
 @pytest.fixture
@@ -375,6 +389,7 @@ FORGED_FRAME = "bytes(16) + b'\\x14' + bytes(8)"
     [
         # a frame without the mark, on every descriptor
         (f"for fd in range(64): put(fd, {FORGED_FRAME})", "checker_protocol"),
+        (f"for fd in range(64): put(fd, {FORGED_FRAME})\n    os._exit(0)", "checker_protocol"),
         # the mark taken, so that the true result has none
         ("for fd in range(64): get(fd)", "checker_protocol"),
         # a marked frame and a second one
@@ -443,7 +458,6 @@ def test_replaced_builtins_change_no_result(check: Check) -> None:
 
 
 def test_what_a_server_inherits(setup: Setup) -> None:
-    assert "OPENAI_API_KEY" in os.environ
     assert "OPENAI_API_KEY" not in setup.server.environ()
     assert setup.server.num_fds() == 4  # three on /dev/null and the socket
 
@@ -470,27 +484,27 @@ async def running(setup: Setup, source: str) -> AsyncIterator[asyncio.Task[Check
         await task
 
 
-def test_cancelling_a_check_ends_it_and_leaves_the_pool_usable(setup: Setup) -> None:
-    server = setup.server
+def test_cancelling_a_check_ends_it_and_leaves_the_pool_usable(patient: Setup) -> None:
+    server = patient.server
 
     async def main() -> CheckResult:
-        async with running(setup, ENDLESS) as task:
+        async with running(patient, ENDLESS) as task:
             (process,) = server.children()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            after = await setup.pool.check(IDENTITY, "next")
+            after = await patient.pool.check(IDENTITY, "next")
             assert gone(process.pid)
             return after
 
-    assert setup.run(main()).value == "next"
-    assert setup.server == server
+    assert patient.run(main()).value == "next"
+    assert patient.server == server
 
 
-def test_a_cancelled_check_that_has_not_begun(setup: Setup) -> None:
+def test_a_cancelled_check_that_has_not_begun(patient: Setup) -> None:
     async def main() -> CheckResult:
-        async with running(setup, ENDLESS) as first:
-            second = asyncio.create_task(setup.pool.check(IDENTITY, "second"))
+        async with running(patient, ENDLESS) as first:
+            second = asyncio.create_task(patient.pool.check(IDENTITY, "second"))
             await asyncio.sleep(0)
             second.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -498,32 +512,32 @@ def test_a_cancelled_check_that_has_not_begun(setup: Setup) -> None:
             first.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await first
-        return await setup.pool.check(IDENTITY, "third")
+        return await patient.pool.check(IDENTITY, "third")
 
-    assert setup.run(main()).value == "third"
+    assert patient.run(main()).value == "third"
 
 
-def test_a_server_killed_while_idle_harms_no_check(setup: Setup) -> None:
-    killed = setup.server
+def test_a_server_killed_while_idle_harms_no_check(patient: Setup) -> None:
+    killed = patient.server
     killed.kill()
-    assert neighbour_is_right(setup.check)
-    assert setup.server != killed
+    assert neighbour_is_right(patient.check)
+    assert patient.server != killed
 
 
-def test_a_server_killed_at_work_loses_that_check_only(setup: Setup) -> None:
+def test_a_server_killed_at_work_loses_that_check_only(patient: Setup) -> None:
     async def main() -> tuple[CheckResult, bool]:
-        server = setup.server
-        async with running(setup, ENDLESS) as task:
+        server = patient.server
+        async with running(patient, ENDLESS) as task:
             (process,) = server.children()
             server.kill()
             result = await task
             await until(lambda: gone(process.pid))
             return result, process.is_running() and not gone(process.pid)
 
-    result, left = setup.run(main())
+    result, left = patient.run(main())
     assert (result.value, result.reason) == (None, "checker_killed")
     assert not left
-    assert neighbour_is_right(setup.check)
+    assert neighbour_is_right(patient.check)
 
 
 def test_a_stopped_server_is_replaced(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 NOT_SENT = "not_sent"
+# Names of what adhere.scoring and adhere.verdict implement; tests hold them against each other.
+PolicyName = Literal["adhere", "upstream-2025", "nemo-0.7"]
+ParserName = Literal["adhere", "upstream-2025", "nemo-0.7"]
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 _THINKING_DEFAULTS: dict[str, float] = {"temperature": 1.0, "top_p": 0.95, "max_tokens": 32768}
@@ -281,9 +284,7 @@ class JudgeConfig(Strict):
         default_factory=dict, description="Further fields of the request, sent as they are."
     )
     votes: PositiveInt = Field(1, description="Independent calls a question; the majority counts.")
-    parser: str = Field(
-        "adhere", description="How a reply is read: `adhere`, `upstream-2025` or `nemo-0.7`."
-    )
+    parser: ParserName = Field("adhere", description="How a reply is read.")
     asks: PositiveInt = Field(
         2, description="Calls a question at most while the reply cannot be read."
     )
@@ -348,9 +349,7 @@ class GlobalConfig(Strict):
         description="Judge used by `scripts/judge.py` when none is named; shown first."
     )
     concurrency: PositiveInt = Field(64, description="Requests in flight to one endpoint.")
-    policy: str = Field(
-        "adhere", description="Scoring policy: `adhere`, `upstream-2025` or `nemo-0.7`."
-    )
+    policy: PolicyName = Field("adhere", description="How verdicts are counted.")
     results_root: str = Field("results", description="Where everything generated goes.")
     gpus: Annotated[tuple[str, ...], BeforeValidator(_texts)] | Literal["auto"] = Field(
         "auto", description="The GPUs local models may use: a list, or `auto` for all there are."

@@ -25,7 +25,7 @@ from adhere.jobs.endpoints import (
 from adhere.jobs.predict import cell_of
 from adhere.journal import Journal
 from adhere.jsonio import read_json, write_json
-from adhere.judging import Judge, JudgeRun, judge_of, judge_rows
+from adhere.judging import Judge, JudgeRun, judge_rows
 from adhere.judging.asking import Asker
 from adhere.judging.stage import align
 from adhere.metadata import client_figures, job_record, versions
@@ -50,10 +50,10 @@ def judge(job: Job) -> None:
     """Judge one prediction file of the workflow; constraints come from the dataset."""
     plan, evaluation = job.plan, Evaluation(cell_of(job), job.wildcards["judge"])
     project, root = plan.project, plan.results_root
-    judge = judge_of(evaluation.judge, project.judges[evaluation.judge])
+    judge = Judge(evaluation.judge, project.judges[evaluation.judge])
     name, limit = unlimited(evaluation.cell.dataset)
     dataset = data.load_cached(name, project.root / project.config.datasets[name]).first(limit)
-    if job.params["judge"] != judge.hash or job.params["dataset_sha256"] != dataset.sha256:
+    if job.params["judge"] != judge.text or job.params["dataset_sha256"] != dataset.sha256:
         raise ConfigError(
             f"judge_configs/{evaluation.judge}.yaml, or the dataset {dataset.path}, changed while "
             "the workflow was running: start it again"

@@ -8,7 +8,7 @@ from adhere.config import load_project
 from adhere.errors import ConfigError, DataError
 from adhere.jobs.judge import Judging, run_judging
 from adhere.jsonio import write_json
-from adhere.judging import judge_of
+from adhere.judging import Judge
 from adhere.judging.stage import align
 
 
@@ -21,12 +21,12 @@ def main() -> None:
     for index, row in enumerate(rows):
         for problem in data.check(row):
             raise DataError(f"{args.input}: {data.label(index, row)}: {problem}")
-    project = load_project(Path.cwd())
+    project = load_project(Path())
     asks = data.asks_judge(rows)
     name = args.judge or project.config.default_judge
     if asks and name not in project.judges:
         raise ConfigError(f"--judge {name}: there is no judge_configs/{name}.yaml")
-    judge = judge_of(name, project.judges[name]) if asks else None
+    judge = Judge(name, project.judges[name]) if asks else None
     folder = args.output.parent
     judging = Judging(
         project,

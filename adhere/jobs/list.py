@@ -23,7 +23,7 @@ def show(job: Job) -> None:
 
 def main() -> None:
     """Print them by hand, for everything that is enabled."""
-    print(overview(make_plan(load_project(Path.cwd()), {})))
+    print(overview(make_plan(load_project(Path()), {})))
 
 
 def overview(plan: Plan) -> str:

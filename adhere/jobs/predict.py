@@ -66,7 +66,8 @@ def cell_of(job: Job) -> Cell:
 
 def refuse_changed(job: Job, task: Task) -> None:
     """Refuse a cell whose configuration or inputs changed after the workflow had been planned."""
-    if job.params["state"] != task.state:
+    planned = (job.params["identity"], job.params["inputs"])
+    if planned != (task.mode.text, task.dataset.inputs_sha256):
         raise ConfigError(
             f"configs/{task.cell.model}.yaml, or the dataset {task.dataset.path}, changed while "
             "the workflow was running: start it again"

@@ -74,7 +74,7 @@ def _arguments() -> argparse.Namespace:
 def _project(args: argparse.Namespace) -> tuple[Project, str]:
     """Return a project and the name of the model in it that the arguments mean."""
     if args.model is not None:
-        project = load_project(Path.cwd())
+        project = load_project(Path())
         if args.model not in project.models:
             raise ConfigError(f"--model {args.model}: there is no configs/{args.model}.yaml")
         if project.models[args.model].is_local:
@@ -103,4 +103,4 @@ def _project(args: argparse.Namespace) -> tuple[Project, str]:
         "command line",
     )
     model = parse(ModelConfig, content, "command line")
-    return Project(Path.cwd(), config, {name: model}, {}), name
+    return Project(Path(), config, {name: model}, {}), name

@@ -6,9 +6,7 @@ from typing import Any
 
 from adhere import PROTOCOL
 from adhere.config import JudgeConfig
-from adhere.errors import ConfigError
-from adhere.jsonio import fingerprint
-from adhere.verdict import PARSERS
+from adhere.jsonio import canonical, fingerprint
 
 _TRANSPORT = ("enabled", "concurrency", "api_key_env", "demo")
 _READING = ("parser", "votes", "asks")
@@ -46,6 +44,11 @@ class Judge:
         """Fingerprint of the identity: rows that differ in it are never averaged."""
         return fingerprint(self.identity)
 
+    @property
+    def text(self) -> str:
+        """The identity as a rule's parameter: a plan that differs shows where."""
+        return canonical(self.identity).decode()
+
     def payload(self, prompt: str) -> dict[str, Any]:
         """Build one request's body."""
         sampling: Mapping[str, Any] = self.config.sampling()
@@ -55,13 +58,3 @@ class Judge:
             **{key: value for key, value in sampling.items() if key != "extra_body"},
         }
         return body | dict(sampling.get("extra_body", {}))
-
-
-def judge_of(name: str, config: JudgeConfig) -> Judge:
-    """Return a configured judge. Raises ConfigError for a parser that does not exist."""
-    if config.parser not in PARSERS:
-        raise ConfigError(
-            f"judge_configs/{name}.yaml: parser: found {config.parser!r}; allowed: "
-            f"{', '.join(PARSERS)}"
-        )
-    return Judge(name, config)

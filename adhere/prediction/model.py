@@ -6,7 +6,7 @@ from typing import Any
 
 from adhere import PROTOCOL
 from adhere.config import ModelConfig, Project
-from adhere.jsonio import fingerprint
+from adhere.jsonio import canonical, fingerprint
 
 # Parameters that the request has a place of its own for; the others go in as they are.
 _OWN_PLACES = ("max_tokens", "enable_thinking", "seed", "extra_body")
@@ -33,6 +33,11 @@ class Mode:
     def hash(self) -> str:
         """Fingerprint of the identity: rows that differ in it are never averaged."""
         return fingerprint(self.identity)
+
+    @property
+    def text(self) -> str:
+        """The identity as a rule's parameter: a plan that differs shows where."""
+        return canonical(self.identity).decode()
 
     @property
     def sampled(self) -> bool:

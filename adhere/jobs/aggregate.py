@@ -1,0 +1,37 @@
+"""Aggregate: the summary of everything that is scored, for the workflow and by hand."""
+
+import argparse
+from pathlib import Path
+
+from adhere import reporting
+from adhere.cli import Job
+
+
+def aggregate(job: Job) -> None:
+    """Write the workflow's summary."""
+    reporting.aggregate(job.plan.results_root, expected_runs=job.plan.config.repeats)
+
+
+def main() -> None:
+    """Rebuild a summary by hand from what is there."""
+    parser = argparse.ArgumentParser(
+        prog="aggregate.py",
+        description="Rebuild summary.md, summary.json and verdicts.parquet from everything that "
+        "is scored.",
+    )
+    parser.add_argument(
+        "--results-root",
+        type=Path,
+        default=Path("results"),
+        metavar="FOLDER",
+        help="folder with scores/ in it; the summary is written there (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        metavar="N",
+        help='how many runs each row should have, to show "2 of 3" (default: not stated)',
+    )
+    arguments = parser.parse_args()
+    reporting.aggregate(arguments.results_root, expected_runs=arguments.repeats)
+    print(f"{arguments.results_root / 'summary.md'}: written")

@@ -1,0 +1,382 @@
+"""YES and NO are read out of judges' texts: gold cases, published verdicts, properties."""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adhere.errors import ConfigError
+from adhere.jsonio import read_json
+from adhere.verdict import PARSERS, parse
+
+SHARED = Path(
+    os.environ.get("ADHERE_SHARED") or Path(__file__).resolve().parents[1].parent / "shared"
+)
+CASES = SHARED / "cases" / "robustness.jsonl"
+PUBLISHED = SHARED / "data" / "agentif" / "published"
+PARITY = Path(__file__).with_name("parity_verdicts.json")
+
+GOLD: dict[str, list[tuple[str, bool | None]]] = {
+    "case and punctuation": [
+        ("yes", True),
+        ("nO", False),
+        ("YES!", True),
+        ("No.", False),
+        ("y", True),
+        ("N", False),
+        ("TRUE", True),
+        ("false.", False),
+        ("PASS", True),
+        ("\n\n  NO  \n\n", False),
+        ("Yes\r\nNO\r\n", False),
+        ("yes\u2028no", False),
+    ],
+    "markdown and markup": [
+        ("- YES", True),
+        ("1. NO", False),
+        ("> **YES**", True),
+        ("# NO", False),
+        ("`YES`", True),
+        ("```\nNO\n```", False),
+        ("```YES```", True),
+        ("```yes\n```", True),
+        ("__YES__", True),
+        ("_no_", False),
+        ("***YES***", True),
+        ("~~YES~~\nNO", False),
+        ("$\\boxed{\\text{NO}}$", False),
+        ("Both YES and others fail, so \\boxed{NO}.", False),
+        ("<b>YES</b>", True),
+        ("<answer>NO</answer> though one might say YES", False),
+        ("<p>It is short.<br/>YES</p>", True),
+        ("<YES>", True),
+        ("(YES)", True),
+        ("“NO”", False),
+        ("YES ✅", True),
+        ("❌ No", False),
+        ("| Verdict | YES |", True),
+        ("**NO**TE: short", None),
+    ],
+    "width and invisible characters": [
+        ("ＹＥＳ", True),
+        ("ＮＯ。", False),
+        ("Ｖｅｒｄｉｃｔ：ＮＯ", False),
+        ("\u200bYES", True),
+        ("YES\ufeff", True),
+        ("Y\u200bES", True),
+        ("The reply is fine, so\u200bYES", True),
+        ("N\u200dO", False),
+        ("\u00a0NO\u3000", False),
+    ],
+    "order: lines": [
+        ("Yes, I checked: 12 words.\n\nNO", False),
+        ("NO\n\nA YES would need a title.", False),
+        ("YES\nNO\nYES", True),
+        ("NO\n\nYES\n\nDone.", True),
+        ("Verdict: NO\nYES", True),
+        ("Final Verdict\n\nYES", True),
+    ],
+    "order: labels": [
+        ("Some say yes, others no.\nFinal answer: NO", False),
+        ("Yes at first. **Answer:** no", False),
+        ("Answer - YES", True),
+        ("The answer is yes. But the rule says no.", True),
+        ("Verdict: NO. On reflection, verdict: YES", True),
+        ("Conclusion: No, it has 12 words; yes, 12.", False),
+        ("Answer (YES/NO): YES", True),
+        ("Verdict → NO", False),
+        ("Verdict: FAIL", False),
+        ("Verdict: incorrect", False),
+        ("Verdict for item 3: YES (no remarks)", True),
+        ("Yes? It has no title.\nSatisfied: no", False),
+        ("Result: No issues found.\nVerdict: YES", True),
+    ],
+    "order: first token": [
+        ("NO, the text does not end with YES", False),
+        ("Yes, it does, and no word is missing. Or no.", True),
+        ("No the reply lacks a title, although YES was tempting", False),
+        ("YES--because it is no list: no.", True),
+        ("True, the reply is short. Not false.", True),
+        ("YES. 3 of 3 checks hold. A NO would need 2.", True),
+    ],
+    "order: the only kind": [
+        ("I think the reply is fine: yes", True),
+        ("It has to be NO", False),
+        ("No emojis are used, so YES.", True),
+        ("Contains a title: NO", False),
+        ("This is true.", True),
+    ],
+    "both words": [
+        ("Maybe yes, maybe no.", None),
+        ("The rule says yes. The reply says no.", None),
+        ("YES NO", None),
+        ("The word 'no' is missing, so YES", None),
+    ],
+    "options are no verdicts": [
+        ("YES or NO", None),
+        ("yes / no", None),
+        ("**YES**/**NO**", None),
+        ('"YES" or "NO"', None),
+        ("YES|NO", None),
+        ("yes and no", None),
+        ("Verdict: YES/NO", None),
+        ("YES or NO: NO", False),
+        ("true/false", None),
+        ("是/否", None),
+        ("是或否", None),
+        ("满足/不满足：不满足", False),
+    ],
+    "longer words and other meanings": [
+        ("YESTERDAY", None),
+        ("NOTE: fine", None),
+        ("NOW", None),
+        ("KNOWN", None),
+        ("no-one", None),
+        ("No. 3 is fine", None),
+        ("No.3 is fine. YES", True),
+        ("№ 3", None),
+        ("No emojis are used.", None),
+        ("NO EMOJIS ARE USED", None),
+        ("no longer", None),
+        ("It is a true story.", None),
+        ("False positives are possible", None),
+        ("debug=true", None),
+        ('"Yes" is the first word of the reply', True),
+        ('"Yes" is its first word. No.', None),
+        ("This will fail.", None),
+    ],
+    "neither": [
+        ("", None),
+        (" \n", None),
+        ("neither", None),
+        ("N/A", None),
+        ("Not applicable.", None),
+        ("Yes, it was skipped.\nVerdict: N/A", None),
+        ("Result: No issues found.", None),
+    ],
+    "JSON": [
+        ('{"answer": false}', False),
+        ("{'verdict': 'no'}", False),
+        ('{"result": {"verdict": "NO", "reason": "yes it has"}}', False),
+        ('{"reason": "YES if short", "verdict": "NO"', False),
+        ('{"verdict": "YES", "reason": "there are no', True),
+        ('{"verdict": "YE', None),
+        ('{"verdict": null}', None),
+        ('{"verdict": "YES/NO"}', None),
+        ('{"verdict": "N/A", "reason": "yes, it was not called"}', None),
+        ('{"has_errors": true}', None),
+        ('{"final_verdict": "YES", "has_errors": false}', True),
+        ('{"is_satisfied": false}', False),
+        ('{"not_satisfied": true}', None),
+        ('{"response": "NO"}', False),
+        ('{\\"verdict\\": \\"NO\\"}', False),
+        ('```json\n{\n  "answer": true\n}\n```', True),
+        ('Here it is:\n{"verdict": "No, a YES needs a title"}', False),
+        ('["YES"]', True),
+    ],
+    "Chinese": [
+        ("是的", True),
+        ("不是。", False),
+        ("是，满足要求。", True),
+        ("否，没有标题。", False),
+        ("对", True),
+        ("不对。", False),
+        ("错", False),
+        ("满足", True),
+        ("不符合", False),
+        ("结论：满足", True),
+        ("结论：不满足要求", False),
+        ("【结论】：NO", False),
+        ("最终答案：否", False),
+        ("答案是YES，不需要NO", True),
+        ("答案是“否”", False),
+        ("答案为是", True),
+        ("判断结果：符合要求", True),
+        ("是否满足？否", False),
+        ("判断是否满足：是", True),
+        ("YES，因为没有写NO", True),
+        ("是否", None),
+        ("答案是否正确", None),
+        ("这是一个回答", None),
+        ("该回答满足要求", None),
+    ],
+    "thinking": [
+        ("<think>NO</think>YES", True),
+        ("<think>The verdict is YES", None),
+        ("<think>YES</think>", None),
+        ("Verdict: YES?</think>\n\nNO", False),
+        ("<reasoning>NO\nYES</reasoning>\nNO", False),
+        ("<thinking>NO</thinking><answer>YES</answer>", True),
+        ("<|channel|>analysis<|message|>NO<|end|><|channel|>final<|message|>YES", True),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(text, expected, id=f"{kind}: {text!r}")
+        for kind, cases in GOLD.items()
+        for text, expected in cases
+    ],
+)
+def test_gold(text: str, expected: bool | None) -> None:
+    assert parse(text) is expected
+
+
+@pytest.mark.skipif(not CASES.exists(), reason=f"{CASES} is not there")
+def test_shared_cases() -> None:
+    names = {"YES": True, "NO": False, None: None}
+    cases = [json.loads(line) for line in CASES.read_text("utf-8").split("\n") if line.strip()]
+    mine = [case for case in cases if case["kind"] == "verdict"]
+    assert mine
+    for case in mine:
+        assert parse(case["input"]) is names[case["expected"]], case
+
+
+def test_an_unknown_parser_is_refused_with_the_allowed_names() -> None:
+    with pytest.raises(ConfigError, match=r"'nemo' is not known; allowed: adhere, upstream-2025"):
+        parse("YES", parser="nemo")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("YES", True),
+        ("NO", False),
+        ("NO, not YES", True),
+        ("YESTERDAY", True),
+        ("NOTHING", False),
+        ("No, it does not.", None),
+        ("<think>YES</think>NO", True),
+        ("", None),
+    ],
+)
+def test_upstream_2025(text: str, expected: bool | None) -> None:
+    assert parse(text, "upstream-2025") is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("YES", True),
+        ("YES, it does.\nNO", False),
+        ("NO, the reply does not say YES", None),
+        ("NO at first\nYES or NO", None),
+        ("NO\nthe last line has neither", False),
+        ("It is YESTERDAY, NO", False),
+        ("yes", None),
+        ("答案是YES", None),
+        ("<think>NO</think>YES", True),
+        ("<think>NO\nYES", True),
+        ("NO</think>YES", True),
+        ("YES</think>", None),
+        ("a</think>YES<think>NO", None),
+        ("<think>a</think>YES<think>NO</think>", True),
+        ("  \n", None),
+    ],
+)
+def test_nemo_0_7(text: str, expected: bool | None) -> None:
+    assert parse(text, "nemo-0.7") is expected
+
+
+def _judged(path: Path) -> Iterator[tuple[str, bool | None]]:
+    """Yield the judge's text and the recorded score of each chain that ends with the judge."""
+    for row in read_json(path):
+        for constraint in row["constraints"]:
+            text = constraint.get("llm_output")
+            if isinstance(text, str) and constraint["evaluation"][-1]["type"] == "llm":
+                yield text, constraint["score"]
+
+
+def _reason(text: str, recorded: bool | None) -> str:
+    lines = {line.strip() for line in text.split("\n") if line.strip()}
+    if len(lines) > 1 and lines <= {"YES", "NO"}:
+        return "one verdict a line, not all alike: the last counts, upstream took any YES"
+    if recorded is None and "YES" not in text and "NO" not in text:
+        return "verdict not in capitals: upstream found none"
+    return "other"
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason=f"{PUBLISHED} is not there")
+def test_published_verdicts() -> None:
+    """upstream-2025 reproduces every recorded score; where adhere differs is counted exactly."""
+    counts = {}
+    for path in sorted(PUBLISHED.glob("*.results.json.gz")):
+        judged = list(_judged(path))
+        assert all(parse(text, "upstream-2025") is score for text, score in judged)
+        differing = Counter(
+            f"{_reason(text, score)} ({score} → {verdict})"
+            for text, score in judged
+            if (verdict := parse(text)) is not score
+        )
+        counts[path.name] = {"texts": len(judged), "differing": dict(differing)}
+    assert counts == json.loads(PARITY.read_text("utf-8"))
+
+
+NEUTRAL = st.text(alphabet="bcdgkmqvwxz ,.;:!?()\n-\"'0123456789", max_size=12)
+WORD = st.sampled_from(["yes", "no", "true", "false", "Yes", "NO", "是", "否", "不是"])
+PIECES = "yes no true false YES No verdict answer result the not or reply is n y n/a 3 0"
+PIECES += ' : , . / - ( ) { } = " | 1. 是 否 结论 满足 不 ， ：'
+PIECE = st.sampled_from([*PIECES.split(" "), "\n", " ", " ", " ", "- "])
+MARKUP = st.sampled_from(
+    ["**", "`", "```", "<b>", "</answer>", "<think>", "</think>", "\\boxed{", "_", "\u200b", "\x00"]
+)
+
+
+@given(st.one_of(st.text(), st.lists(st.one_of(PIECE, MARKUP), max_size=40).map("".join)))
+@settings(deadline=None)
+def test_no_text_crashes_a_parser(text: str) -> None:
+    for name in PARSERS:
+        assert parse(text, name) in (True, False, None)
+
+
+@given(NEUTRAL, WORD, NEUTRAL)
+@settings(deadline=None)
+def test_one_word_is_never_read_as_the_other(before: str, word: str, after: str) -> None:
+    opposite = word.lower() not in ("yes", "true", "是")
+    assert parse(f"{before} {word} {after}") is not opposite
+
+
+@given(st.lists(PIECE, max_size=16).map("".join))
+@settings(deadline=None, max_examples=300)
+def test_emphasis_case_and_thinking_change_nothing(text: str) -> None:
+    verdict = parse(text)
+    for mark in ("**", "`"):
+        assert parse(f"{mark}{text}{mark}") is verdict
+    assert parse(text.upper()) is verdict
+    assert parse(text.lower()) is verdict
+    assert parse(f"<think>yes\nno\nyes, no</think>\n\n{text}") is verdict
+
+
+LINES = ["\n", "no\n", "1. NO\n", "yes or ", "verdict: ", "答案", "no. ", "word ", "yes no yes "]
+GLUED = [
+    "yes/",
+    "verdict ",
+    "是否",
+    "<a ",
+    "_",
+    "*",
+    "\\a{",
+    "'a",
+    "{",
+    "-yes",
+    "\u200b",
+    "<think>",
+]
+
+
+@pytest.mark.parametrize("parser", ["adhere", "nemo-0.7"])
+@pytest.mark.parametrize("unit", [*LINES, *GLUED, "e\u0323\u0301", "\u0301\u0323", "\ufdfa"])
+def test_time_grows_linearly(unit: str, parser: str) -> None:
+    """Quadratic work on this length takes minutes; linear work a fraction of a second."""
+    text = unit * (100_000 // len(unit))
+    started = time.perf_counter()
+    parse(text, parser)
+    assert time.perf_counter() - started < 5
