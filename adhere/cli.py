@@ -1,6 +1,7 @@
 """The frame around every script: logging, signals, and errors as one message and an exit code."""
 
 import logging
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 from adhere.config import load_project
 from adhere.errors import AdhereError
-from adhere.lifeline import raise_on_signals, watch_workflow
+from adhere.lifeline import Terminated, raise_on_signals, watch_workflow
 from adhere.plan import Plan, make_plan
 
 _LOG = logging.getLogger("adhere")
@@ -67,6 +68,9 @@ def _guarded(work: Callable[[], None], log: Path | None) -> int:
         with raise_on_signals():
             watch_workflow()
             work()
+    except Terminated as stop:
+        _LOG.error("ended by %s", signal.Signals(stop.signum).name)
+        raise
     except AdhereError as error:
         _report(f"error: {error}", log)
         return 1

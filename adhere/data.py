@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from adhere.errors import DataError
-from adhere.jsonio import fingerprint, read_json, read_jsonl
+from adhere.jsonio import dumps, fingerprint, read_json, read_jsonl
 
 StepType = Literal["llm", "llm_conditional_check", "code"]
 STEP_TYPES: tuple[str, ...] = get_args(StepType)
@@ -63,7 +63,7 @@ class Dataset:
 def label(index: int, row: Row) -> str:
     """Name an item for messages: its position from 1, with its id where it has one."""
     identity = row.get("id", row.get("query_id"))
-    return f"item {index + 1}" + (f" (id {identity})" if identity is not None else "")
+    return f"item {index + 1}" + (f" (id {identity!s:.60})" if identity is not None else "")
 
 
 def load_rows(path: Path) -> list[Row]:
@@ -77,6 +77,11 @@ def load_rows(path: Path) -> list[Row]:
     for index, row in enumerate(content):
         if not isinstance(row, dict):
             raise DataError(f"{path}: item {index + 1}: must be an object, found {row!r:.60}")
+        try:
+            # Nested as in the file that the rows will be written to.
+            dumps([row])
+        except TypeError as error:
+            raise DataError(f"{path}: {label(index, row)}: cannot be kept: {error}") from None
     return content
 
 

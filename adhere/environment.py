@@ -19,13 +19,17 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @lru_cache(maxsize=8)
 def _dotenv(path: Path) -> Mapping[str, str]:
-    return {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
+    try:
+        values = dotenv_values(path, interpolate=False, encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def lookup(name: str, root: Path) -> str | None:
     """Return a variable's value, the environment before ``root/.env``; None when unset or blank."""
-    value = os.environ.get(name) or _dotenv(root / ".env").get(name)
-    return value.strip() or None if value else None
+    found = os.environ.get(name, "").strip()
+    return found or (_dotenv(root / ".env").get(name) or "").strip() or None
 
 
 def expand(text: str, root: Path, where: str) -> str:
@@ -46,7 +50,8 @@ def expand(text: str, root: Path, where: str) -> str:
 def secret(name: str | None, root: Path, where: str) -> str | None:
     """Return the key that ``name`` holds; None when no key is named.
 
-    Raises ConfigError, which names the variable and never its content.
+    Raises ConfigError, which names the variable and never its content, when it is not set or
+    holds what no header can.
     """
     if name is None:
         return None
@@ -55,5 +60,9 @@ def secret(name: str | None, root: Path, where: str) -> str | None:
         raise ConfigError(
             f"{where}: names {name} as the variable with the key, which is not set: export "
             f"{name}, put it in .env, or write `api_key_env: null` if the endpoint needs none"
+        )
+    if not value.isprintable() or " " in value:
+        raise ConfigError(
+            f"{where}: the key in {name} holds a blank or a line break: correct the variable"
         )
     return value

@@ -5,7 +5,6 @@ result, so a line is either exactly what is needed or ignored; the last line of 
 counts. Lines are appended with one write each; a torn last line is cut before appending.
 """
 
-import fcntl
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from adhere.errors import JournalError
 from adhere.jsonio import dumps, lines, loads
+from adhere.locks import lock
 
 Entry = dict[str, Any]
 
@@ -34,22 +34,16 @@ class Journal:
 
     def __enter__(self) -> "Journal":
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._open()
         except BlockingIOError:
-            os.close(self._handle)
             raise JournalError(
                 f"{self.path}: another process is writing this journal: wait until it ends, or "
                 "end it, and start again"
             ) from None
         except OSError as error:
-            raise JournalError(f"{self.path}: cannot be opened: {error.strerror}") from error
-        try:
-            self._recover()
-        except BaseException:
-            os.close(self._handle)
-            raise
+            raise JournalError(
+                f"{self.path}: cannot be opened: {error.strerror}: correct the path or its rights"
+            ) from error
         return self
 
     def __exit__(
@@ -59,6 +53,17 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         os.close(self._handle)
+
+    def _open(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            # Where the file system has no locks, the workflow's own lock must do.
+            lock(self._handle, wait=False)
+            self._recover()
+        except BaseException:
+            os.close(self._handle)
+            raise
 
     def _recover(self) -> None:
         """Read every line; cut what a killed writer left unfinished at the end."""
@@ -81,20 +86,25 @@ class Journal:
         line: Entry = {"fp": fp, **entry}
         data = dumps(line) + b"\n"
         try:
-            written = os.write(self._handle, data)
-            if written != len(data):
-                raise OSError(f"wrote {written} of {len(data)} bytes")
+            _write_all(self._handle, data)
         except OSError as error:
             # A partial line would swallow the next one.
             os.ftruncate(self._handle, self._end)
             os.lseek(self._handle, self._end, os.SEEK_SET)
             raise JournalError(
-                f"{self.path}: cannot be written: {error}; everything answered before is kept: "
-                "make room and start again"
+                f"{self.path}: cannot be written: {error.strerror}; everything answered before "
+                "is kept: make room and start again"
             ) from error
-        self._end += written
+        self._end += len(data)
         self._entries[fp] = line
         return line
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """Write everything; a disk that takes only a part says why at the next attempt."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
 
 
 def parse(raw: bytes) -> tuple[dict[str, Entry], int]:

@@ -3,8 +3,10 @@
 import gzip
 import hashlib
 import json
+import math
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,10 +41,28 @@ def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits:.40} is beyond the largest number")
+    return number
+
+
+def _integer(digits: str) -> int | float:
+    # As orjson reads them: what 64 bits do not hold is a float.
+    try:
+        number = int(digits)
+    except ValueError:  # thousands of digits, which Python refuses
+        return _finite(digits)
+    return number if -(2**63) <= number < 2**64 else _finite(digits)
+
+
 def loads(data: bytes | str) -> Any:
     """Parse strict JSON; a BOM is dropped and lone surrogates are replaced.
 
-    Raises ValueError with the line and column for anything else, NaN and Infinity included.
+    Of a key that is given twice the last value counts. Raises ValueError for anything else, NaN,
+    Infinity and numbers beyond the largest float included, with line and column where there is
+    one; RecursionError for text that is nested too deeply.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     raw = raw.removeprefix(_BOM)
@@ -54,7 +74,10 @@ def loads(data: bytes | str) -> Any:
     # orjson refuses escaped lone surrogates, which providers do send; the standard parser reads
     # them, and everything else that is wrong stays wrong.
     text = raw.decode("utf-8", "surrogatepass")
-    return clean(json.loads(text, parse_constant=_reject_constant))
+    value = json.loads(
+        text, parse_constant=_reject_constant, parse_float=_finite, parse_int=_integer
+    )
+    return clean(value)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -67,7 +90,7 @@ def read_bytes(path: Path) -> bytes:
         return gzip.decompress(raw) if raw.startswith(_GZIP_MAGIC) else raw
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
@@ -115,7 +138,21 @@ def fingerprint(value: Any) -> str:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old content or the new, never a part of it."""
+    """Write a file so that readers see the old content or the new, never a part of it.
+
+    Raises DataError naming the file when it cannot be written (a full disk, a missing right).
+    """
+    try:
+        _replace(path, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(
+            f"{path}: cannot be written: {reason}: make room, or correct the path or its rights, "
+            "and start again"
+        ) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:

@@ -91,18 +91,19 @@ def make_plan(project: Project, selection: Mapping[str, Any]) -> Plan:
                 f"allowed: {allowed}"
             )
     project = _override(project, selection)
+    config = project.config
     models = _choose("models", selection, project.models, "configs/{}.yaml")
     enabled = [n for n, m in project.models.items() if m.enabled]
     judges = _choose("judges", selection, project.judges, "judge_configs/{}.yaml")
-    datasets = _choose("datasets", selection, project.config.datasets, "configs/global.yaml")
+    datasets = _choose("datasets", selection, config.datasets, "configs/global.yaml")
     return Plan(
         project,
         _modes(project, models if models is not None else enabled, selection),
         _default_first(
             judges if judges is not None else [n for n, j in project.judges.items() if j.enabled],
-            project.config.default_judge,
+            config.default_judge,
         ),
-        tuple(datasets if datasets is not None else project.config.default_datasets),
+        tuple(dict.fromkeys(datasets if datasets is not None else config.default_datasets)),
         limit=_limit(selection.get("limit")),
         retry=_flag("retry", selection.get("retry", False)),
     )
@@ -150,7 +151,9 @@ def _modes(
     if selection.get("modes") is None:
         return every
     wanted = _words(selection["modes"])
-    offered = sorted({mode for modes in every.values() for mode in modes})
+    # Where nothing is enabled, the mode may still be one of existing predictions.
+    models_with = every.values() or [m.mode_names for m in project.models.values()]
+    offered = sorted({mode for modes in models_with for mode in modes})
     for mode in wanted:
         if mode not in offered:
             raise ConfigError(

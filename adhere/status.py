@@ -1,13 +1,41 @@
 """What is done, what is missing, what may be tried again: read from the results, never guessed."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from adhere import files
-from adhere.jsonio import read_json
+from adhere.jsonio import read_json, write_json
 from adhere.plan import Cell, Evaluation
 from adhere.prediction import recorded
+
+
+class Attempts:
+    """Which files were asked to be tried again, and when: a name for each file's last attempt.
+
+    The name is a parameter of the file's job, so that a new one makes the job run again; it is
+    kept, so that later calls plan the same. Files that were never tried again have the name "".
+    """
+
+    def __init__(self, path: Path, *, again: bool) -> None:
+        self._path = path
+        self._again = again
+        self._kept: dict[str, str] = read_json(path) if path.exists() else {}
+        self._new: dict[str, str] = {}
+        self._name = datetime.now(UTC).isoformat(timespec="microseconds")
+
+    def of(self, file: Path, failures: int) -> str:
+        """Return the name of a file's attempt: a new one where failures are to be tried again."""
+        key = str(file)
+        if self._again and failures and key not in self._new:
+            self._new[key] = self._name
+        return self._new.get(key) or self._kept.get(key, "")
+
+    def save(self) -> None:
+        """Keep the new names; called before the first job."""
+        if self._new:
+            write_json(self._path, self._kept | self._new)
 
 
 def pending_predictions(root: Path, cell: Cell) -> int:

@@ -18,11 +18,10 @@ from adhere.locks import claim
 from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation, Plan, make_plan
 from adhere.prediction import mode_of, recorded, task_of
-from adhere.status import open_work, pending_predictions, retryable_verdicts
+from adhere.status import Attempts, open_work, pending_predictions, retryable_verdicts
 
 # Targets that change what is planned; all others are plain names of rules or files.
 RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list")
-_RETRY_VARIABLE = "ADHERE_RETRY"
 
 
 class Wildcards(Protocol):
@@ -43,6 +42,7 @@ class View:
         self.targets = targets
         self._selection = selection
         self.root = plan.results_root
+        self.attempts = Attempts(self.root / ".attempts.json", again=plan.retry)
         self._lock: int | None = None
         # Existing files are only judged, or only scored, where that is what was asked for: the
         # rules that would make them anew are left out.
@@ -193,21 +193,23 @@ class View:
         report = recorded(self.root, cell)
         if report is None or report.get("state") != task_of(self.plan.project, cell).state:
             return True
-        return self.plan.retry and report.get("pending", 0) > 0
+        return bool(report.get("attempt", "") != self._predicting_attempt(cell))
 
-    def reopened_prediction(self, wildcards: Wildcards) -> list[str]:
-        """Marker that makes a finished file with passing failures run again under ``retry``."""
-        cell = _cell(wildcards)
-        if not self.plan.retry or not pending_predictions(self.root, cell):
-            return []
-        return [str(self.root / ".retry" / files.prediction(Path(), cell).with_suffix(""))]
+    def predicting_attempt(self, wildcards: Wildcards) -> str:
+        """Parameter that changes when passing failures of a prediction file are tried again."""
+        return self._predicting_attempt(_cell(wildcards))
 
-    def reopened_judging(self, wildcards: Wildcards) -> list[str]:
-        """The same for a results file with passing failures of the judge."""
+    def _predicting_attempt(self, cell: Cell) -> str:
+        return self.attempts.of(
+            files.prediction(Path(), cell), pending_predictions(self.root, cell)
+        )
+
+    def judging_attempt(self, wildcards: Wildcards) -> str:
+        """The same for passing failures of the judge in a results file."""
         evaluation = Evaluation(_cell(wildcards), wildcards.judge)
-        if not self.plan.retry or not retryable_verdicts(self.root, evaluation):
-            return []
-        return [str(self.root / ".retry" / files.results(Path(), evaluation).parent)]
+        return self.attempts.of(
+            files.results(Path(), evaluation), retryable_verdicts(self.root, evaluation)
+        )
 
     # Before and after the jobs
 
@@ -221,6 +223,7 @@ class View:
             "another workflow is working on these results: wait until it ends, or give this one "
             "its own with --config results_root=…",
         )
+        self.attempts.save()
         project = self.plan.project
         todo = [(rule, wildcards) for rule, wildcards in jobs]
         models = {w.model for rule, w in todo if rule == "predict"}
@@ -264,9 +267,7 @@ def view(root: Path, config: Mapping[str, Any], arguments: Sequence[str]) -> Vie
     """
     targets = frozenset(arguments) & frozenset(RESTRICTED)
     selection = {key: value for key, value in config.items() if value is not None}
-    if "retry" in targets or os.environ.get(_RETRY_VARIABLE):
-        # Jobs on other machines read the rules again, without the command line.
-        os.environ[_RETRY_VARIABLE] = "1"
+    if "retry" in targets:
         selection["retry"] = True
     plan = make_plan(load_project(root), selection)
     made = View(plan, selection, targets)

@@ -11,7 +11,6 @@ if VIEW.judges:
         input:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
             dataset=ancient(plan("dataset_file")),
-            reopened=plan("reopened_judging"),
         output:
             results="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json",
             record="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/judge_run.json",
@@ -22,5 +21,6 @@ if VIEW.judges:
         params:
             judge=plan("judge_identity"),
             dataset_sha256=plan("dataset_sha256"),
+            attempt=plan("judging_attempt"),
         script:
             "../scripts/judge.py"

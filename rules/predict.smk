@@ -9,10 +9,6 @@
 # while a cell is unfinished, so that one run more computes one run.
 
 
-localrules:
-    reopen,
-
-
 if VIEW.predicts:
 
     rule serve:
@@ -35,7 +31,6 @@ if VIEW.predicts:
         input:
             dataset=ancient(plan("dataset_file")),
             served=plan("served"),
-            reopened=plan("reopened_prediction"),
         output:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
         log:
@@ -45,17 +40,6 @@ if VIEW.predicts:
         params:
             identity=plan("model_identity"),
             inputs=plan("inputs_sha256"),
+            attempt=plan("predicting_attempt"),
         script:
             "../scripts/predict.py"
-
-
-rule reopen:
-    """Mark one file's passing failures to be tried again."""
-    output:
-        temp("<results>/.retry/{what}"),
-    log:
-        "<logs>/retry/{what}.log",
-    conda:
-        "../envs/adhere.yaml"
-    shell:
-        "touch {output:q} 2> {log:q}"

@@ -2,12 +2,10 @@
 
 import json
 import os
-import runpy
 import statistics
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -489,11 +487,3 @@ def test_by_hand(tree: Tree) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 of 3" in (tree.root / "summary.md").read_text("utf-8")
-
-
-def test_as_snakemake_script(tree: Tree) -> None:
-    tree.add(1, 2)
-    job = SimpleNamespace(params=SimpleNamespace(results_root=str(tree.root), repeats=2))
-    script = str(ROOT / "scripts" / "aggregate.py")
-    runpy.run_path(script, init_globals={"snakemake": job}, run_name="__main__")
-    assert "1 of 2" in (tree.root / "summary.md").read_text("utf-8")

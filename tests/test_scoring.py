@@ -2,12 +2,10 @@
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -645,19 +643,3 @@ def test_by_hand(tmp_path: Path) -> None:
     assert bad.returncode == 1
     assert len(bad.stderr.splitlines()) == 1
     assert "upstream-2025" in bad.stderr
-
-
-def test_as_snakemake_script(tmp_path: Path) -> None:
-    results = write_results(tmp_path, SAMPLE)
-    job = SimpleNamespace(
-        input=[str(results)],
-        output=SimpleNamespace(
-            accuracy=str(tmp_path / "accuracy.json"), verdicts=str(tmp_path / "verdicts.parquet")
-        ),
-        params=SimpleNamespace(policy="upstream-2025"),
-    )
-    script = str(ROOT / "scripts" / "score.py")
-    runpy.run_path(script, init_globals={"snakemake": job}, run_name="__main__")
-    document = json.loads((tmp_path / "accuracy.json").read_text("utf-8"))
-    assert document["policy"] == "upstream-2025"
-    assert pq.read_table(tmp_path / "verdicts.parquet").num_rows == 3

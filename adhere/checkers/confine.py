@@ -2,7 +2,8 @@
 
 This is the one place where isolation is installed. ``confine_server`` runs once, in the server,
 before its first fork, and everything it sets is inherited; ``confine_check`` runs in each forked
-process. Linux only, where a call is missing: the kernel refuses, and the limit is simply not there.
+process. What stands here keeps a check's processes, time and memory within bounds; it does not
+keep it from reading files or from the network. Linux only.
 """
 
 import ctypes

@@ -54,6 +54,7 @@ class CheckerPool:
             if outcome is not None:
                 await self._stop()
                 raise outcome
+        self._free = asyncio.LifoQueue()
         for worker in self._workers:
             self._free.put_nowait(worker)
         self._open = True

@@ -73,7 +73,7 @@ class _Process:
             if control.fileno() in ready and control.cancelled():
                 return Kind.CANCELLED, b""
             if self.channel.fileno() in ready:
-                if not self._read() and tick == _TICK_MS:
+                if not self._read():
                     if result := parse_result(bytes(self.data), self.nonce):
                         return result
                     poller.unregister(self.channel)

@@ -82,6 +82,10 @@ class Worker:
 
     async def start(self) -> None:
         """Start the server and wait until it serves. Raises CheckerError when it does not."""
+        if sys.platform != "linux":
+            raise CheckerError(
+                f"checkers run on Linux only, this is {sys.platform}: use a container"
+            )
         ours, theirs = socket.socketpair()
         with theirs:
             reader, writer = await asyncio.open_unix_connection(sock=ours)

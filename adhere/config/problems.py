@@ -2,11 +2,39 @@
 
 import difflib
 import inspect
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+# What pydantic's kinds of errors ask for, in the words of the reference.
+_WISHES = {
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "`key: value` lines",
+    "model_type": "`key: value` lines",
+    "model_attributes_type": "`key: value` lines",
+    "string_too_short": "not be empty",
+    "too_short": "not be empty",
+    "finite_number": "finite",
+    "recursion_loop": "not contain itself",
+}
+_LIMITS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("below", "lt"),
+}
+# Values that may hold a key, by the name of their field: never repeated in a message.
+_SECRET = re.compile(r"key|url|^api$|^extra_body$", re.IGNORECASE)
+_NOT_A_NAME = ("invalid_key", "[key]")
 
 
 def nearest(word: str, allowed: Sequence[str]) -> str:
@@ -17,23 +45,24 @@ def nearest(word: str, allowed: Sequence[str]) -> str:
 
 
 def describe(
-    error: ValidationError, kind: type[BaseModel], content: Mapping[str, Any], shown: str
+    error: ValidationError, kind: type[BaseModel], content: Mapping[Any, Any], shown: str
 ) -> str:
     """Return one line a problem for everything pydantic found in one file."""
-    expected: dict[tuple[str, ...], list[str]] = {}
+    problems: dict[tuple[str, ...], list[ErrorDetails]] = {}
     for entry in error.errors(include_url=False):
-        path = _path_in(content, entry["loc"])
-        expected.setdefault(path, []).append(_expectation(entry, kind, path))
+        problems.setdefault(_path_in(content, entry), []).append(entry)
     lines = []
-    for path, wishes in expected.items():
-        key = ".".join(path)
-        wish = " or ".join(dict.fromkeys(wishes))
-        lines.append(f"{shown}: {key}: {wish}" if key else f"{shown}: {wish}")
-    return "\n".join(lines)
+    for path, entries in problems.items():
+        text = _problem(entries, kind, path, content)
+        lines.append(f"{shown}: {'.'.join(path)}: {text}" if path else f"{shown}: {text}")
+    return "\n".join(dict.fromkeys(lines))
 
 
-def _path_in(content: Any, loc: tuple[int | str, ...]) -> tuple[str, ...]:
+def _path_in(content: Any, entry: ErrorDetails) -> tuple[str, ...]:
     """Drop from an error's location what is not in the file, such as names of union members."""
+    loc = entry["loc"]
+    if _is_about_a_name(entry):
+        loc = loc[: -2 if loc[-1] == "[key]" else -1]
     path: list[str] = []
     for part in loc:
         inside_mapping = isinstance(content, Mapping) and part in content
@@ -49,24 +78,78 @@ def _path_in(content: Any, loc: tuple[int | str, ...]) -> tuple[str, ...]:
     return tuple(path)
 
 
-def _expectation(entry: Any, kind: type[BaseModel], path: tuple[str, ...]) -> str:
+def _is_about_a_name(entry: ErrorDetails) -> bool:
+    return entry["type"] in _NOT_A_NAME or (bool(entry["loc"]) and entry["loc"][-1] in _NOT_A_NAME)
+
+
+def _problem(
+    entries: Sequence[ErrorDetails],
+    kind: type[BaseModel],
+    path: tuple[str, ...],
+    content: Mapping[Any, Any],
+) -> str:
     """Say what is wrong with one value and what is allowed."""
-    if entry["type"] == "extra_forbidden":
+    first = entries[0]
+    if _is_about_a_name(first):
+        hint = " (YAML reads no, off, yes and on so)" if isinstance(first["input"], bool) else ""
+        return f"the name {first['input']!r} is not text{hint}: put it in quotes"
+    if first["type"] == "extra_forbidden":
         allowed = sorted(_fields_at(kind, path[:-1]))
-        guess = nearest(path[-1], allowed)
-        return f"unknown key{guess}; allowed: {', '.join(allowed)}"
-    if entry["type"] == "missing":
+        return f"unknown key{nearest(path[-1], allowed)}; allowed: {', '.join(allowed)}"
+    if first["type"] == "missing":
         return "required, and missing"
-    message = str(entry["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    message = message[0].lower() + message[1:]
-    if entry["type"] == "value_error" or not path:
-        return message
-    return f"found {_short(entry['input'])}: {message}"
+    found = _value_at(content, path)
+    if first["type"] == "value_error":
+        text = str(first["msg"]).removeprefix("Value error, ")
+        # Messages of our own about a whole section say what they found themselves.
+        return text if isinstance(found, Mapping) else f"found {_shown(path, found)}: {text}"
+    wishes = list(dict.fromkeys(_wish(entry) for entry in entries))
+    verb = "must" if wishes[0].startswith("not ") else "must be"
+    guess = _guess(entries, found)
+    return f"found {_shown(path, found)}: {verb} {' or '.join(wishes)}{guess}"
 
 
-def _short(value: Any) -> str:
+def _wish(entry: ErrorDetails) -> str:
+    context = entry.get("ctx", {})
+    if entry["type"] in _LIMITS:
+        words, key = _LIMITS[entry["type"]]
+        limit = context[key]
+        return f"{words} {limit if isinstance(limit, int) else format(limit, 'g')}"
+    if entry["type"] == "literal_error":
+        return str(context["expected"]).replace("'", "`")
+    return _WISHES.get(entry["type"], str(entry["msg"]).removeprefix("Input should be "))
+
+
+def _guess(entries: Sequence[ErrorDetails], found: Any) -> str:
+    """Return the nearest of the words that are allowed where a word was given."""
+    literals = (e for e in entries if e["type"] == "literal_error")
+    words = [w for e in literals for w in re.findall(r"'([^']*)'", str(e["ctx"]["expected"]))]
+    return nearest(found, words) if isinstance(found, str) else ""
+
+
+def _value_at(content: Any, path: tuple[str, ...]) -> Any:
+    for part in path:
+        if isinstance(content, Mapping):
+            content = next((v for k, v in content.items() if str(k) == part), None)
+        else:
+            content = content[int(part)]
+    return content
+
+
+def _shown(path: tuple[str, ...], value: Any) -> str:
+    """Show what was found, by its kind alone where it is long or may be secret."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "`key: value` lines"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if any(_SECRET.search(part) for part in path):
+        return "text" if isinstance(value, str) else "a number"
     text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _fields_at(kind: type[BaseModel], path: tuple[str, ...]) -> list[str]:
@@ -75,16 +158,16 @@ def _fields_at(kind: type[BaseModel], path: tuple[str, ...]) -> list[str]:
     for part in path:
         # Inside a mapping of models any key leads to the same model.
         field = current.model_fields.get(part)
-        current = (_model_in(field.annotation) if field else None) or current
+        current = (model_in(field.annotation) if field else None) or current
     return list(current.model_fields)
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def model_in(annotation: Any) -> type[BaseModel] | None:
     """Find the model class inside an annotation such as ``dict[str, Sampling]``."""
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation
     for argument in typing.get_args(annotation):
-        found = _model_in(argument)
+        found = model_in(argument)
         if found:
             return found
     return None

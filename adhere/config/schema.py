@@ -4,6 +4,7 @@ The descriptions here are the field reference: ``configs/README.md`` is generate
 (``python -m adhere.config.reference``) and a test fails when the two drift.
 """
 
+import math
 import re
 import shlex
 from typing import Annotated, Any, Literal
@@ -30,40 +31,83 @@ def _floats(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _none_as_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
 # A parameter of a request: a value, or the word that leaves it out of the request.
-Number = Annotated[float | Literal["not_sent"], BeforeValidator(_floats)]
-Count = int | Literal["not_sent"]
-PositiveInt = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, BeforeValidator(_floats), Field(gt=0)]
+NotSent = Literal["not_sent"]
+Finite = Annotated[float, BeforeValidator(_floats), Field(allow_inf_nan=False)]
+Temperature = Annotated[Finite, Field(ge=0, le=2)] | NotSent
+TopP = Annotated[Finite, Field(gt=0, le=1)] | NotSent
+MinP = Annotated[Finite, Field(ge=0, le=1)] | NotSent
+Penalty = Annotated[Finite, Field(ge=-2, le=2)] | NotSent
+Factor = Annotated[Finite, Field(gt=0)] | NotSent
+# The upper limits are far beyond any use; they keep numbers within what JSON writers hold.
+TopK = Annotated[int, Field(ge=-1, le=1_000_000_000)] | NotSent
+PositiveInt = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Seconds = Annotated[Finite, Field(gt=0)]
+Text = Annotated[str, Field(min_length=1)]
 
 
-def _no_own_fields(body: dict[str, Any]) -> dict[str, Any]:
+def _extra_body(body: dict[str, Any]) -> dict[str, Any]:
     taken = sorted(body.keys() & {"model", "messages", "stream", "n"})
     if taken:
         raise ValueError(f"the request's own fields {', '.join(taken)} cannot be set here")
+    budgets = sorted(body.keys() & {"max_tokens", "max_completion_tokens"})
+    if budgets:
+        raise ValueError(
+            f"{', '.join(budgets)} cannot be set here, where it would not be trimmed to the "
+            "context window: use the field of that name"
+        )
+    _check_json(body, ())
     return body
 
 
+def _check_json(value: Any, around: tuple[int, ...]) -> None:
+    """Refuse what JSON cannot hold; ``around`` are the ids of the containers it lies in."""
+    if id(value) in around or len(around) > 50:
+        raise ValueError("contains itself or is nested too deeply")
+    inside = (*around, id(value))
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"the name {key!r} is not text: put it in quotes")
+            _check_json(item, inside)
+    elif isinstance(value, list):
+        for item in value:
+            _check_json(item, inside)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a number that JSON can hold")
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError("holds a whole number of more than 64 bits")
+
+
 def _variable_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    # Capitals only: a key pasted here by mistake would otherwise pass as a name, and be shown.
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name):
         # The value is not repeated: it may be the key itself.
         raise ValueError(
-            "must be the name of an environment variable, such as OPENAI_API_KEY, never a key"
+            "must be the name of an environment variable in capitals, such as OPENAI_API_KEY, "
+            "never a key"
         )
     return name
 
 
 def _url(url: str) -> str:
-    if not url.startswith(("http://", "https://", "${")):
+    if not re.match(r"https?://[^/\s]|\$\{", url):
         raise ValueError("must begin with http://, https:// or ${NAME}")
     if "@" in url:
         raise ValueError("must hold no user name or password: use `api_key_env`")
-    return url.rstrip("/")
+    url = url.rstrip("/")
+    if url.endswith("/chat/completions"):
+        raise ValueError("must end with the version, such as /v1: leave out /chat/completions")
+    return url
 
 
 Url = Annotated[str, AfterValidator(_url)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
-ExtraBody = Annotated[dict[str, Any], AfterValidator(_no_own_fields)]
+ExtraBody = Annotated[dict[str, Any], AfterValidator(_extra_body)]
 
 
 class Sampling(Strict):
@@ -72,16 +116,16 @@ class Sampling(Strict):
     Every number may also be the word ``not_sent``, for servers that refuse the parameter.
     """
 
-    temperature: Number | None = Field(
+    temperature: Temperature | None = Field(
         None, description="Default 1.0 for a thinking mode, 0.0 for any other."
     )
-    top_p: Number | None = Field(None, description="Default 0.95.")
-    top_k: Count | None = Field(None, description="Sent only when given.")
-    min_p: Number | None = Field(None, description="Sent only when given.")
-    presence_penalty: Number | None = Field(None, description="Sent only when given.")
-    frequency_penalty: Number | None = Field(None, description="Sent only when given.")
-    repetition_penalty: Number | None = Field(None, description="Sent only when given.")
-    max_tokens: Annotated[int, Field(ge=1)] | Literal["not_sent"] | None = Field(
+    top_p: TopP | None = Field(None, description="Default 0.95.")
+    top_k: TopK | None = Field(None, description="Sent only when given.")
+    min_p: MinP | None = Field(None, description="Sent only when given.")
+    presence_penalty: Penalty | None = Field(None, description="Sent only when given.")
+    frequency_penalty: Penalty | None = Field(None, description="Sent only when given.")
+    repetition_penalty: Factor | None = Field(None, description="Sent only when given.")
+    max_tokens: PositiveInt | NotSent | None = Field(
         None,
         description="Output budget in tokens, thinking included; trimmed to what the context "
         "leaves. Default 32768 for a thinking mode, 16384 for any other.",
@@ -92,8 +136,8 @@ class Sampling(Strict):
         "thinking mode when this is true or, where it is not given, when the mode's name begins "
         "with `thinking`.",
     )
-    reasoning_effort: str | None = Field(None, description="Sent only when given.")
-    seed: Literal["per_item", "not_sent"] | None = Field(
+    reasoning_effort: Text | None = Field(None, description="Sent only when given.")
+    seed: Literal["per_item"] | NotSent | None = Field(
         None,
         description="`per_item` sends a seed derived from item and run. Default `per_item` for a "
         "local model, `not_sent` for an API.",
@@ -101,6 +145,16 @@ class Sampling(Strict):
     extra_body: ExtraBody = Field(
         default_factory=dict, description="Further fields of the request, sent as they are."
     )
+
+    @model_validator(mode="after")
+    def _one_switch(self) -> "Sampling":
+        if self.enable_thinking is not None and "chat_template_kwargs" in self.extra_body:
+            raise ValueError(
+                "has both `enable_thinking` and `extra_body.chat_template_kwargs`, which would "
+                "replace it: write `enable_thinking` into the latter, and let the mode's name "
+                "begin with `thinking` where it thinks"
+            )
+        return self
 
 
 class Api(Strict):
@@ -110,7 +164,7 @@ class Api(Strict):
         description="URL up to and including the version, such as `http://host:8000/v1`; "
         "`${NAME}` is replaced from the environment or `.env`."
     )
-    model: str = Field(min_length=1, description="The model's id at this endpoint.")
+    model: Text = Field(description="The model's id at this endpoint.")
     api_key_env: VariableName | None = Field(
         None, description="Name of the environment variable that holds the key, never the key."
     )
@@ -143,7 +197,7 @@ class Local(Strict):
         description="`vllm`, or `llamacpp` for the embedded engine. Default: `llamacpp` for a "
         "`.gguf` file or `package:` path, else `vllm`.",
     )
-    model_path: str | None = Field(
+    model_path: Text | None = Field(
         None,
         description="Folder or file (absolute, or with `${MODELS_DIR}`), hub id, or "
         "`package:NAME` for a model that a Python package carries.",
@@ -151,7 +205,7 @@ class Local(Strict):
     max_model_len: PositiveInt | None = Field(
         None, description="Context window in tokens, prompt and output together."
     )
-    served_model_name: str | None = Field(
+    served_model_name: Text | None = Field(
         None, description="Name under which the server offers the model. Default: the file's name."
     )
     vllm_args: Annotated[tuple[str, ...], BeforeValidator(lambda v: _texts(_arguments(v)))] = Field(
@@ -199,7 +253,7 @@ class ModelConfig(Local):
         False, description="`true` marks results whose scores mean nothing; the summary says so."
     )
     api: Api | None = Field(None, description="An endpoint that already runs, see below.")
-    modes: dict[str, Sampling] = Field(
+    modes: dict[str, Annotated[Sampling, BeforeValidator(_none_as_empty)]] = Field(
         default_factory=dict,
         description="Mode name → sampling, see below. Default for an API model: one mode "
         "`default`.",
@@ -266,14 +320,14 @@ class JudgeConfig(Strict):
         description="Default: the variable `OPENAI_BASE_URL`, else OpenAI's own; `${NAME}` is "
         "replaced from the environment or `.env`.",
     )
-    model: str = Field(min_length=1, description="The judge's id at its endpoint.")
+    model: Text = Field(description="The judge's id at its endpoint.")
     api_key_env: VariableName | None = Field(
         "OPENAI_API_KEY",
         description="Name of the environment variable that holds the key; `null` sends no key.",
     )
-    temperature: Number | None = Field(None, description="Sent only when given.")
-    top_p: Number | None = Field(None, description="Sent only when given.")
-    reasoning_effort: str | None = Field(None, description="Sent only when given.")
+    temperature: Temperature | None = Field(None, description="Sent only when given.")
+    top_p: TopP | None = Field(None, description="Sent only when given.")
+    reasoning_effort: Text | None = Field(None, description="Sent only when given.")
     max_completion_tokens: PositiveInt | None = Field(
         None, description="Output budget in tokens, reasoning included. Sent only when given."
     )
@@ -338,7 +392,7 @@ class Checkers(Strict):
 class GlobalConfig(Strict):
     """What holds for all models and judges."""
 
-    datasets: dict[str, str] = Field(
+    datasets: dict[str, Text] = Field(
         description="Name → file (JSON or JSONL, plain or gzip), relative to the project."
     )
     default_datasets: Annotated[tuple[str, ...], BeforeValidator(_tuple)] = Field(

@@ -14,7 +14,7 @@ from adhere.client import ChatClient, Endpoint
 from adhere.config import Project
 from adhere.data import Row
 from adhere.engines import ServerInfo
-from adhere.errors import ConfigError
+from adhere.errors import ConfigError, DataError
 from adhere.jobs.endpoints import (
     engine_spec,
     judge_endpoint,
@@ -62,7 +62,7 @@ def judge(job: Job) -> None:
     judging = Judging(
         project,
         judge,
-        align(predictions, dataset.rows),
+        joined(Path(job.input["prediction"]), predictions, dataset.rows),
         files.judge_journal(root, evaluation),
         f"judge {evaluation.cell.model} {evaluation.cell.mode} run {evaluation.cell.run}",
         job.log.with_name(f"{job.log.stem}.server.log"),
@@ -73,6 +73,14 @@ def judge(job: Job) -> None:
     results = Path(job.output["results"])
     write_json(files.judge_run(results), judge_run(judging, evaluation, record, run, root))
     write_json(results, run.rows)
+
+
+def joined(path: Path, predictions: Sequence[Row], reference: Sequence[Row] | None) -> list[Row]:
+    """Join a prediction file with its dataset. Raises DataError naming file and item."""
+    try:
+        return align(predictions, reference)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def describe(judge: Judge) -> dict[str, Any]:

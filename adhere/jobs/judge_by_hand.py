@@ -4,28 +4,30 @@ import argparse
 from pathlib import Path
 
 from adhere import data
+from adhere.client import Reply
 from adhere.config import load_project
+from adhere.data import Row
 from adhere.errors import ConfigError, DataError
-from adhere.jobs.judge import Judging, run_judging
+from adhere.jobs.judge import Judging, joined, run_judging
 from adhere.jsonio import write_json
 from adhere.judging import Judge
-from adhere.judging.stage import align
+from adhere.prediction.answer import interpret
 
 
 def main() -> None:
     """Judge a prediction file by hand."""
     args = _arguments()
-    predictions = data.load_rows(args.input)
-    reference = data.load("reference", args.reference).rows if args.reference else None
-    rows = align(predictions, reference)
-    for index, row in enumerate(rows):
-        for problem in data.check(row):
-            raise DataError(f"{args.input}: {data.label(index, row)}: {problem}")
+    if args.output.is_dir():
+        raise DataError(f"--output {args.output}: is a folder: name a file")
+    rows = _rows(args.input, args.reference)
     project = load_project(Path())
     asks = data.asks_judge(rows)
     name = args.judge or project.config.default_judge
     if asks and name not in project.judges:
-        raise ConfigError(f"--judge {name}: there is no judge_configs/{name}.yaml")
+        known = ", ".join(project.judges) or "none"
+        raise ConfigError(
+            f"--judge {name}: there is no judge_configs/{name}.yaml (there are: {known})"
+        )
     judge = Judge(name, project.judges[name]) if asks else None
     folder = args.output.parent
     judging = Judging(
@@ -39,6 +41,37 @@ def main() -> None:
     run = run_judging(judging, {})
     write_json(args.output, run.rows)
     print(f"{args.output}: " + ", ".join(f"{n} {what}" for what, n in run.counts.most_common()))
+
+
+def _rows(path: Path, reference: Path | None) -> list[Row]:
+    """Read a prediction file, with the constraints of ``reference`` where one is given."""
+    predictions = data.load_rows(path)
+    dataset = data.load("reference", reference).rows if reference else None
+    rows = joined(path, predictions, dataset)
+    for index, row in enumerate(rows):
+        for problem in data.check(row):
+            raise DataError(f"{path}: {data.label(index, row)}: {problem}")
+    return [_without_thinking(row) for row in rows]
+
+
+def _without_thinking(row: Row) -> Row:
+    """Take the thinking out of an answer that another predictor wrote.
+
+    Ours separates it when the reply is received, and its outputs hold ``flags``.
+    """
+    output = row["output"]
+    content = output.get("content")
+    if "flags" in output or not isinstance(content, str):
+        return row
+    prompt = "\n".join(message["content"] for message in row["input"])
+    finish, reasoning = output.get("finish_reason"), output.get("reasoning")
+    read = interpret(
+        Reply(content, reasoning, finish, None, None, None), thinks=True, prompt=prompt
+    )
+    if read["content"] == content:
+        return row
+    changed = {key: read[key] for key in ("content", "reasoning", "flags")}
+    return {**row, "output": {**output, **changed, "error": output.get("error") or read["error"]}}
 
 
 def _arguments() -> argparse.Namespace:

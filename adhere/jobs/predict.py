@@ -26,7 +26,7 @@ def predict(job: Job) -> None:
         engine = read_json(Path(stamp[0])) if stamp else {"name": "local"}
     else:
         ask([task], plan.project, "predict", f"{cell.model} {cell.mode} run {cell.run}")
-    collect(task, engine)
+    collect(task, engine, attempt=job.params["attempt"])
 
 
 def ask(tasks: list[Task], project: Project, stage: str, title: str) -> None:

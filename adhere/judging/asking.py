@@ -56,7 +56,7 @@ class Asker:
         for attempt in range(self.judge.config.asks):
             reply = await self._reply(place, prompt, position, (vote, attempt))
             replies.append(reply)
-            text, verdict, reason = self._read(reply, verdict_wanted)
+            text, verdict, reason = self._read(reply, prompt, verdict_wanted)
             if reason is None or "error" in reply:
                 break
         record: dict[str, Any] = {"prompt": prompt, "replies": replies}
@@ -88,23 +88,24 @@ class Asker:
         return kept
 
     def _read(
-        self, reply: Mapping[str, Any], verdict_wanted: bool
+        self, reply: Mapping[str, Any], prompt: str, verdict_wanted: bool
     ) -> tuple[str | None, bool | None, str | None]:
         """Return (text, verdict, reason) of one kept reply."""
         if "error" in reply:
             kinds = {"content_filter": "judge_filtered", "context_overflow": "judge_context"}
             return None, None, kinds.get(reply["error"]["kind"], "judge_failed")
-        text = final_answer(reply["content"] or "").text
+        text = final_answer(reply["content"] or "", prompt).text
+        kinds = {"length": "judge_truncated", "content_filter": "judge_filtered"}
+        cut = kinds.get(str(reply["finish_reason"]))
         if not text.strip():
-            kinds = {"length": "judge_truncated", "content_filter": "judge_filtered"}
-            return text, None, kinds.get(str(reply["finish_reason"]), "judge_empty")
+            return text, None, cut or "judge_empty"
         if not verdict_wanted:
-            return text, None, None
+            # A text that was cut off would make the next step judge what is not there.
+            return text, None, cut
         verdict = parse(text, self.judge.config.parser)
         if verdict is not None:
             return text, verdict, None
-        unread = reply["finish_reason"] == "length"
-        return text, None, "judge_truncated" if unread else "judge_unreadable"
+        return text, None, cut or "judge_unreadable"
 
 
 def _kept(outcome: Reply | Failure) -> dict[str, Any]:
@@ -142,5 +143,7 @@ def _majority(prompt: str, asked: list[Answered]) -> Answered:
             record.pop("retryable", None)
             return Answered(text, verdict, None, record | {"result": verdict})
     failed = next((a.reason for a in asked if a.record.get("retryable")), None)
-    reason = failed or "judge_no_majority"
+    # Where every call failed alike, that is why there is no verdict.
+    alike = asked[0].reason if len({a.reason for a in asked}) == 1 else None
+    reason = failed or alike or "judge_no_majority"
     return Answered(asked[-1].text, None, reason, record | {"reason": reason})

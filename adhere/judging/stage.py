@@ -86,7 +86,7 @@ async def judge_rows(
     width = asker.client.endpoint.concurrency if asker and asker.client else 1
     queues = [
         (iter(asking), min(width, len(asking))),
-        (iter(checking), min(2 * len(pool.server_pids), len(checking))),
+        (iter(checking), min(max(1, 2 * len(pool.server_pids)), len(checking))),
     ]
     await drain(queues, lambda piece: _judge(piece, asker, pool, run, progress))
     return run
@@ -108,7 +108,7 @@ def _to_judge(run: JudgeRun) -> Iterator[_Work]:
     keys = list(zip(inputs, occurrences(inputs), strict=True))
     for index, row in enumerate(run.rows):
         if is_failed(row["output"]):
-            run.counts["no_response"] += len(row["constraints"])
+            run.counts.update(raw["null_reason"] for raw in row["constraints"])
             continue
         chains = constraints(row)
         prompts = [step.text for chain in chains for step in chain.steps]

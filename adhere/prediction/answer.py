@@ -8,14 +8,16 @@ from adhere.thinking import final_answer
 Output = dict[str, Any]
 
 
-def interpret(reply: Reply, *, thinks: bool) -> Output:
+def interpret(reply: Reply, *, thinks: bool, prompt: str) -> Output:
     """Return the output of one reply: the answer without thinking, and all that came with it.
 
+    ``prompt`` is the text of all messages: a tag such as ``<thought>`` that it asks for is part
+    of the answer.
     ``flags`` may hold truncated, filtered, refused, answer_in_reasoning, ambiguous_empty. An
     answer that is empty carries its reason in ``error`` and is final: the policy says what it
     counts.
     """
-    parsed = final_answer(reply.content or "")
+    parsed = final_answer(reply.content or "", prompt)
     answer, reasoning = parsed.text, reply.reasoning or parsed.reasoning or None
     flags = []
     if reply.finish_reason == "length":
@@ -26,7 +28,7 @@ def interpret(reply: Reply, *, thinks: bool) -> Output:
         flags.append("refused")
     error = None
     if not answer.strip():
-        borrowed = final_answer(reply.reasoning or "").text
+        borrowed = final_answer(reply.reasoning or "", prompt).text
         if borrowed.strip() and reply.finish_reason != "length" and not thinks:
             # A reasoning parser that took the whole answer of a mode that does not think.
             answer, reasoning = borrowed, None

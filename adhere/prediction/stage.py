@@ -127,7 +127,11 @@ async def _ask(mode: Mode, messages: list[Any], seed: int, client: ChatClient) -
     trimmed = _room(reply) if mode.budget is not None else None
     if trimmed:
         reply = await client.complete(mode.payload(messages, seed, trimmed))
-    output = failed(reply) if isinstance(reply, Failure) else interpret(reply, thinks=mode.thinks)
+    if isinstance(reply, Failure):
+        output = failed(reply)
+    else:
+        prompt = "\n".join(message["content"] for message in messages)
+        output = interpret(reply, thinks=mode.thinks, prompt=prompt)
     if trimmed:
         output["flags"].append("budget_trimmed")
     return output
@@ -157,7 +161,7 @@ def _refuse_if_nothing(
         )
 
 
-def collect(task: Task, engine: dict[str, Any]) -> dict[str, Any]:
+def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, Any]:
     """Write a cell's prediction file and its part of run_config.json from the journal.
 
     Returns what run_config.json says of the cell. Raises DataError when predictions are missing.
@@ -171,7 +175,7 @@ def collect(task: Task, engine: dict[str, Any]) -> dict[str, Any]:
                 f"{label(index, row)}: start the workflow again"
             )
         rows.append({**row, "output": entries[fp]["output"]})
-    report = _report(task, rows)
+    report = _report(task, rows) | {"attempt": attempt}
     write_json(task.places.prediction, rows)
     if task.places.run_config is not None:
         _update_run_config(task, task.places.run_config, report, engine)

@@ -1,0 +1,42 @@
+"""Fixtures and options that all tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+_SKIPPED: list[str] = []
+# A reason that begins like this names what this machine cannot have.
+ALLOWED = "not on this machine:"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of continuous integration."""
+    parser.addoption(
+        "--fail-on-skip",
+        action="store_true",
+        help=f"fail when a test was skipped for any reason but '{ALLOWED} …'",
+    )
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note every skipped test with its reason."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if not reason.startswith(ALLOWED):
+            _SKIPPED.append(f"{report.nodeid}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Fail the session when something was skipped that should have run."""
+    if session.config.getoption("--fail-on-skip") and _SKIPPED and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    yield
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which skipped tests made the session fail."""
+    if terminalreporter.config.getoption("--fail-on-skip") and _SKIPPED:
+        terminalreporter.section("skipped, and counted as failed")
+        for line in _SKIPPED:
+            terminalreporter.line(line)
