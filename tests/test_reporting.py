@@ -487,3 +487,29 @@ def test_by_hand(tree: Tree) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 of 3" in (tree.root / "summary.md").read_text("utf-8")
+
+
+def sampled(run: int, answers: str, *, temperature: bool = True) -> Json:
+    return {
+        "model": "m",
+        "mode": "thinking",
+        "run": run,
+        "hash": "h",
+        "sampled": temperature,
+        "outputs_sha256": answers,
+    }
+
+
+def test_identical_sampled_runs_are_warned_about(tree: Tree) -> None:
+    for run, answers in ((1, "a"), (2, "b"), (3, "a")):
+        tree.add(1, 2, run=run, prediction=sampled(run, answers))
+    markdown, document = tree.summary()
+    (warning,) = document["warnings"]
+    assert "m thinking on eval: runs 1, 3 gave identical answers" in warning
+    assert "runs 1, 3" in " ".join(markdown.split())
+
+
+def test_identical_runs_at_temperature_zero_are_no_surprise(tree: Tree) -> None:
+    for run in (1, 2):
+        tree.add(1, 2, run=run, prediction=sampled(run, "a", temperature=False))
+    assert tree.summary()[1]["warnings"] == []

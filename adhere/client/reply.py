@@ -1,14 +1,19 @@
 """What one chat request can come to: a reply, a named failure, or a refusal of the whole job."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from adhere.jsonio import loads
+from adhere.client.refusal import Failure, classify
+from adhere.jsonio import dumps, loads
 
-# Failures that a later attempt, or a later day, may turn into a reply.
-TRANSIENT_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
+__all__ = ["Failure", "Reply", "classify", "parse_completion"]
+
+# Fields for what a model thought, in the order in which they are looked at.
+_REASONING = ("reasoning", "reasoning_content", "thinking")
+_THOUGHT_PARTS = frozenset({"thinking", "reasoning", "reasoning_content"})
+# A generation that the server gave up: what there is of it is not the model's answer.
+_BROKEN_OFF = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +30,6 @@ class Reply:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A request without a reply.
-
-    ``kind`` is a stable name; ``retryable`` says whether asking again later may help. A context
-    overflow carries the server's own numbers of tokens where it gave them. ``fatal`` failures
-    would meet every request of the job alike.
-    """
-
-    kind: str
-    message: str
-    retryable: bool
-    status: int | None = None
-    fatal: bool = False
-    retry_after_s: float | None = None
-    context_tokens: int | None = None
-    prompt_tokens: int | None = None
-
-
 def parse_completion(body: bytes) -> Reply | Failure:
     """Read the body of a 200 answer."""
     try:
@@ -53,123 +39,94 @@ def parse_completion(body: bytes) -> Reply | Failure:
     if not isinstance(answer, dict):
         return Failure("bad_reply", "the answer is not a JSON object", retryable=True)
     choices = answer.get("choices")
-    if not choices and isinstance(answer.get("error"), dict):
-        code = answer["error"].get("code")
-        return classify(code if isinstance(code, int) else 500, body)
+    if not choices and answer.get("error"):
+        return _error_inside(answer)
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return Failure("empty_choices", "the answer holds no choice", retryable=True)
-    message = choices[0].get("message")
+    choice: dict[str, Any] = choices[0]
+    reason = _text(choice.get("finish_reason"))
+    if choice.get("error"):
+        return _error_inside(choice)
+    if reason in _BROKEN_OFF:
+        message = f"the server broke off its answer: finish_reason {reason}"
+        return Failure("server_error", message, retryable=True, status=200)
+    message = choice.get("message")
     if not isinstance(message, dict):
         return Failure("null_message", "the answer's choice holds no message", retryable=True)
-    refusal = _text(message.get("refusal"))
-    content = _text(message.get("content"))
-    usage = answer.get("usage")
+    return _reply(answer, message, reason)
+
+
+def _reply(
+    answer: Mapping[str, Any], message: Mapping[str, Any], reason: str | None
+) -> Reply | Failure:
+    value = message.get("content")
+    if value is not None and not isinstance(value, str | list | dict):
+        return Failure("bad_reply", f"the content is no text: {value!r:.60}", retryable=True)
+    content, refusal = _text(value), _text(message.get("refusal"))
+    thoughts = [_text(message.get(name)) for name in _REASONING] + [_thoughts(value)]
     return Reply(
         content=content if content else (refusal or content),
-        reasoning=_text(message.get("reasoning")) or _text(message.get("reasoning_content")),
-        finish_reason=_text(choices[0].get("finish_reason")),
-        usage=usage if isinstance(usage, dict) else None,
+        reasoning=next(filter(None, thoughts), None),
+        finish_reason=reason,
+        usage=_storable(answer.get("usage")),
         served_model=_text(answer.get("model")),
         system_fingerprint=_text(answer.get("system_fingerprint")),
         refused=bool(refusal and not content),
     )
 
 
+def _error_inside(holder: Mapping[str, Any]) -> Failure:
+    """Name an error that came inside a 200 answer, by its own status or, without one, its text."""
+    error = holder["error"]
+    body = dumps({"error": error, "code": holder.get("code")})
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isascii() and code.isdigit():
+        code = int(code[:4])
+    if isinstance(code, int) and 400 <= code <= 599:
+        return classify(code, body)
+    failure = classify(400, body)
+    if failure.kind == "bad_request":
+        failure = replace(failure, kind="server_error")
+    return replace(failure, status=200)
+
+
 def _text(value: Any) -> str | None:
-    """Return a text field; parts of a list-valued content are joined."""
-    if isinstance(value, str):
+    """Return a text field; the parts of a list-valued one are joined, thoughts left out."""
+    if value is None or isinstance(value, str):
         return value
-    if isinstance(value, list):
-        parts = [part.get("text") for part in value if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return None
+    if isinstance(value, dict):
+        value = [value]
+    if not isinstance(value, list):
+        return None
+    return "".join(_part(part) for part in value)
 
 
-_CONTEXT = re.compile(
-    r"context[ _](?:length|size|window)|exceed_context|maximum (?:model|context) len"
-    r"|max_model_len|too many tokens|prompt is too long|input_tokens",
-    re.IGNORECASE,
-)
-_FILTER = re.compile(
-    r"content[ _]?(?:filter|policy|management)|moderation|safety|inappropriate|data_inspection",
-    re.IGNORECASE,
-)
-_PARAMETER = re.compile(
-    r"unsupported[ _](?:parameter|value)|unrecognized request argument|unknown (?:parameter|field)"
-    r"|extra[ _](?:inputs|fields)[ _](?:are )?(?:not permitted|forbidden)|does not support"
-    r"|not supported|invalid_type",
-    re.IGNORECASE,
-)
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or part.get("type") in _THOUGHT_PARTS:
+        return ""
+    text = part.get("text")
+    return text if isinstance(text, str) else ""
 
 
-def classify(status: int, body: bytes, retry_after_s: float | None = None) -> Failure:
-    """Name the failure behind an HTTP status other than 200."""
-    error = _error_fields(body)
-    message = error["message"][:600] or f"HTTP {status}"
-    text = " ".join(error.values())
-    if status == 429 and "insufficient_quota" in text:
-        return Failure("quota", message, retryable=True, status=status, fatal=True)
-    if status in TRANSIENT_STATUS:
-        kind = "rate_limited" if status == 429 else "server_error"
-        return Failure(kind, message, True, status, retry_after_s=retry_after_s)
-    if status in (400, 403, 413, 422):
-        return _classify_refusal(status, error, message, text)
-    kinds = {401: "unauthorised", 402: "quota", 404: "not_found"}
-    return Failure(kinds.get(status, "refused"), message, retryable=True, status=status, fatal=True)
+def _thoughts(value: Any) -> str | None:
+    """Join the thoughts among the parts of a list-valued content."""
+    if not isinstance(value, list):
+        return None
+    parts = [
+        part for part in value if isinstance(part, dict) and part.get("type") in _THOUGHT_PARTS
+    ]
+    inner = [part.get("thinking") or part.get("text") for part in parts]
+    return "".join(filter(None, (_text(thought) for thought in inner))) or None
 
 
-def _classify_refusal(status: int, error: Mapping[str, str], message: str, text: str) -> Failure:
-    """Name a 400, 403, 413 or 422: about this request's content, or about every request."""
-    # A budget that alone exceeds the window is about a parameter, but lowering it helps.
-    if _CONTEXT.search(text) or status == 413:
-        context, prompt = _token_counts(text)
-        return Failure(
-            "context_overflow", message, False, status, context_tokens=context, prompt_tokens=prompt
-        )
-    if _FILTER.search(text):
-        return Failure("content_filter", message, retryable=False, status=status)
-    if status == 403:
-        return Failure("unauthorised", message, retryable=True, status=status, fatal=True)
-    # Servers name the refused parameter; a complaint about `messages` concerns one item.
-    named = error["param"] and not error["param"].startswith(("messages", "prompt", "input"))
-    if named or _PARAMETER.search(text):
-        return Failure("refused_parameter", message, retryable=True, status=status, fatal=True)
-    return Failure("bad_request", message, retryable=True, status=status)
-
-
-def _error_fields(body: bytes) -> dict[str, str]:
-    """Return message, type, code and param of an error body, whatever its form; blanks if none."""
-    fields = {"message": body[:600].decode("utf-8", "replace"), "type": "", "code": "", "param": ""}
+def _storable(usage: Any) -> Mapping[str, Any] | None:
+    """Return a usage object that a journal can hold; None for any other."""
+    if not isinstance(usage, dict):
+        return None
     try:
-        answer = loads(body)
-    except (ValueError, RecursionError):
-        return fields
-    error = answer.get("error", answer) if isinstance(answer, dict) else None
-    if isinstance(error, str):
-        fields["message"] = error
-    elif isinstance(error, dict):
-        for key in fields:
-            if isinstance(error.get(key), str | int) and not isinstance(error.get(key), bool):
-                fields[key] = str(error[key])
-        for key in ("n_prompt_tokens", "n_ctx"):
-            if isinstance(error.get(key), int):
-                fields[key] = f"{key}={error[key]}"
-    return fields
-
-
-_LIMIT = re.compile(r"n_ctx=(\d+)|(?:context|model) len(?:gth)?\D{0,24}?(\d+)", re.IGNORECASE)
-_PROMPT = re.compile(
-    r"n_prompt_tokens=(\d+)|(\d+) (?:tokens )?in the (?:messages|prompt|input)"
-    r"|(?:prompt|input)[^.\d]{0,40}?(\d+) (?:input )?tokens|has (\d+) input tokens",
-    re.IGNORECASE,
-)
-
-
-def _token_counts(text: str) -> tuple[int | None, int | None]:
-    """Find the window and the prompt's size in a server's message about its context."""
-
-    def first(pattern: re.Pattern[str]) -> int | None:
-        match = pattern.search(text)
-        return int(next(group for group in match.groups() if group)) if match else None
-
-    return first(_LIMIT), first(_PROMPT)
+        dumps(usage)
+    except TypeError:
+        return None
+    return usage

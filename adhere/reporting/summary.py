@@ -37,7 +37,7 @@ def summarise(collected: Collected, expected_runs: int | None) -> Summary:
     ordered = sorted(groups, key=_order)
     return Summary(
         demo=any(run.scores.demo for run in collected.runs),
-        warnings=_warnings(collected.runs),
+        warnings=(*_warnings(collected.runs), *_identical(collected.runs)),
         problems=collected.problems,
         groups=tuple(
             Group(
@@ -148,3 +148,32 @@ def _warnings(runs: Sequence[RunScore]) -> tuple[str, ...]:
         concerned = ", ".join(models) if len(models) <= _NAMED else f"{len(models)} models"
         warnings.append(text if models[0] in text else f"{text} ({concerned})")
     return tuple(warnings)
+
+
+def _identical(runs: Sequence[RunScore]) -> list[str]:
+    """Warn of sampled runs that came back the same: they are one sample, not several."""
+    sampled = [
+        (run.names, run.scores.prediction)
+        for run in runs
+        if run.scores.prediction.sampled and run.scores.prediction.outputs_sha256
+    ]
+    samples = grouped(
+        sampled,
+        lambda pair: (
+            pair[0].model,
+            pair[0].mode,
+            pair[0].dataset,
+            pair[1].hash,
+            pair[1].outputs_sha256,
+        ),
+    )
+    warnings = []
+    for (model, mode, dataset, *_), same in samples.items():
+        numbers = sorted({names.run for names, _ in same})
+        if len(numbers) > 1:
+            warnings.append(
+                f"{model} {mode} on {dataset}: runs {', '.join(map(str, numbers))} gave identical "
+                "answers although they were sampled: the server may cache, or ignore the seed; "
+                "their spread means nothing"
+            )
+    return warnings

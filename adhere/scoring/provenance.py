@@ -46,12 +46,18 @@ class DatasetInfo(Provenance):
 
 
 class PredictionInfo(Provenance):
-    """Which sample of which model; runs of one sampling share ``hash``."""
+    """Which sample of which model; runs of one sampling share ``hash``.
+
+    ``sampled`` says whether two runs may be expected to differ, ``outputs_sha256`` is over all
+    answers of the run.
+    """
 
     model: str | None = None
     mode: str | None = None
     run: Annotated[int, Field(ge=0, le=999_999_999)] | None = None
     hash: str | None = None
+    sampled: bool | None = None
+    outputs_sha256: str | None = None
 
 
 class JudgeRun(Provenance):

@@ -1,0 +1,189 @@
+"""The field reference of ``configs/README.md``, generated from the schema.
+
+python -m adhere.config.reference           rewrite that part of the page
+python -m adhere.config.reference --check   end with 1 when the page has drifted
+"""
+
+import argparse
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from adhere.config.problems import model_in
+from adhere.config.schema import (
+    Api,
+    Checkers,
+    GlobalConfig,
+    JudgeConfig,
+    Local,
+    ModelConfig,
+    Retry,
+    Sampling,
+)
+from adhere.errors import ConfigError
+
+PAGE = Path("configs/README.md")
+BEGIN = "<!-- field reference: written by `python -m adhere.config.reference`, do not edit -->"
+END = "<!-- end of the field reference -->"
+
+_PLAIN: dict[object, str] = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    str: "text",
+}
+_LOCAL = frozenset(Local.model_fields)
+
+
+def sections() -> Iterator[tuple[str, str, type[BaseModel], frozenset[str]]]:
+    """Yield heading, introduction, model and the fields that are left out, section by section."""
+    none: frozenset[str] = frozenset()
+    yield "`configs/global.yaml`", "", GlobalConfig, none
+    yield "`retry` in `global.yaml`", "", Retry, none
+    yield "`checkers` in `global.yaml`", "", Checkers, none
+    yield (
+        "`configs/<model>.yaml`",
+        "A model is either local (`model_path`, `max_model_len` and `modes` are required, and the "
+        "fields of the next section apply) or behind an API (`api` is required).",
+        ModelConfig,
+        _LOCAL,
+    )
+    yield (
+        "A model that is served locally",
+        "At the top level of a model file, and under `local` in a judge file. `max_model_len` may "
+        "also stand beside `api`: the output budget is then trimmed to it.",
+        Local,
+        none,
+    )
+    yield "`api` in a model file", "", Api, none
+    yield (
+        "One of the `modes` in a model file",
+        "Every parameter of sampling may also be the word `not_sent`, which leaves it out of the "
+        "request, for servers that refuse it. What is not sent, the server decides: vLLM takes "
+        "the model's own `generation_config.json`.",
+        Sampling,
+        none,
+    )
+    yield "`judge_configs/<judge>.yaml`", "", JudgeConfig, none
+
+
+def reference() -> str:
+    """Return the generated part of the page, without its markers."""
+    parts = []
+    for heading, introduction, model, left_out in sections():
+        parts.append(f"### {heading}")
+        if introduction:
+            parts.append(introduction)
+        parts.append(_table(model, left_out))
+    return "\n\n".join(parts)
+
+
+def _table(model: type[BaseModel], left_out: frozenset[str]) -> str:
+    rows = ["| field | type | default | |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        if name not in left_out:
+            cells = (f"`{name}`", _type(field), _default(field), field.description or "")
+            rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(rows)
+
+
+def _type(field: FieldInfo) -> str:
+    # A key of null is worth writing only where the default is another value.
+    nullable = field.default is not None
+    return plain_type(field.annotation, tuple(field.metadata), nullable=nullable)
+
+
+def plain_type(annotation: Any, limits: tuple[Any, ...] = (), *, nullable: bool = False) -> str:
+    """Say in plain words what a field takes, such as ``number 0 to 2 or `not_sent```."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return plain_type(arguments[0], (*arguments[1:], *limits), nullable=nullable)
+    if origin in (typing.Union, types.UnionType):
+        kinds = [plain_type(a, limits) for a in arguments if a is not types.NoneType]
+        if nullable and types.NoneType in arguments:
+            kinds.append("`null`")
+        return " or ".join(kinds)
+    if origin is typing.Literal:
+        words = [f"`{word}`" for word in arguments]
+        return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+    if origin is dict:
+        inside = model_in(arguments[1])
+        if inside is not None:
+            return "lines `name:` with their own fields"
+        return "`key: value` lines"
+    if origin is tuple:
+        return "list"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "own fields"
+    return " ".join(filter(None, [_PLAIN[annotation], _range(limits)]))
+
+
+def _range(limits: tuple[Any, ...]) -> str:
+    """Say which numbers are allowed; limits that only guard against nonsense are left out."""
+    flat = [
+        part
+        for limit in limits
+        for part in (limit.metadata if isinstance(limit, FieldInfo) else [limit])
+    ]
+    low = next((f"from {part.ge:g}" for part in flat if isinstance(part, Ge)), "")
+    above = next((f"above {part.gt:g}" for part in flat if isinstance(part, Gt)), "")
+    high = next((f"to {part.le:g}" for part in flat if isinstance(part, Le) and part.le < 1e6), "")
+    return " ".join(filter(None, [low, above, high]))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is None or default in ({}, ()) or isinstance(default, BaseModel):
+        return "–"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def with_reference(page: str) -> str:
+    """Return the page with its generated part renewed. Raises ConfigError without its markers."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ConfigError(
+            f"{PAGE}: the lines that mark the field reference are gone:\n{BEGIN}\n{END}"
+        )
+    return f"{before}{BEGIN}\n\n{reference()}\n\n{END}{after}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrite the page, or check it; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m adhere.config.reference",
+        description="Write the field reference into configs/README.md.",
+    )
+    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
+    check: bool = parser.parse_args(arguments).check
+    try:
+        page = PAGE.read_text(encoding="utf-8")
+        renewed = with_reference(page)
+    except (OSError, ConfigError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    if renewed == page:
+        return 0
+    if check:
+        sys.stderr.write(
+            f"error: {PAGE} does not match the schema: run python -m adhere.config.reference\n"
+        )
+        return 1
+    PAGE.write_text(renewed, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
