@@ -132,10 +132,15 @@ def _range(limits: tuple[Any, ...]) -> str:
         for limit in limits
         for part in (limit.metadata if isinstance(limit, FieldInfo) else [limit])
     ]
-    low = next((f"from {part.ge:g}" for part in flat if isinstance(part, Ge)), "")
-    above = next((f"above {part.gt:g}" for part in flat if isinstance(part, Gt)), "")
-    high = next((f"to {part.le:g}" for part in flat if isinstance(part, Le) and part.le < 1e6), "")
-    return " ".join(filter(None, [low, above, high]))
+    low = next((f"{part.ge:g}" for part in flat if isinstance(part, Ge)), None)
+    above = next((f"{part.gt:g}" for part in flat if isinstance(part, Gt)), None)
+    tops = [part.le for part in flat if isinstance(part, Le) and isinstance(part.le, int | float)]
+    high = next((f"{top:g}" for top in tops if top < 1e6), None)
+    if low is not None:
+        return f"{low} to {high}" if high is not None else f"from {low}"
+    if above is not None:
+        return f"above {above}, at most {high}" if high is not None else f"above {above}"
+    return f"up to {high}" if high is not None else ""
 
 
 def _default(field: FieldInfo) -> str:
