@@ -29,7 +29,7 @@ def _dotenv(path: Path) -> Mapping[str, str]:
 def lookup(name: str, root: Path) -> str | None:
     """Return a variable's value, the environment before ``root/.env``; None when unset or blank."""
     found = os.environ.get(name, "").strip()
-    return found or (_dotenv(root / ".env").get(name) or "").strip() or None
+    return found or (_dotenv((root / ".env").absolute()).get(name) or "").strip() or None
 
 
 def expand(text: str, root: Path, where: str) -> str:

@@ -37,18 +37,17 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._terminal is not None:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            os.close(self._terminal)
         if self.total:
             self._plain(final=True)
+        self._write("")
+        self._leave_terminal()
 
     def start(self, total: int, done: int = 0) -> None:
         """Begin counting; ``done`` units were there from an earlier call."""
         self.total, self.done, self._resumed = total, done, done
         self._started = time.monotonic()
         self._plain()
+        self._draw()
 
     def advance(self, *, failed: bool = False, retries: int = 0) -> None:
         """Count one finished unit; ``retries`` is the stage's total so far."""
@@ -57,7 +56,6 @@ class Progress:
         self.retries = retries
         now = time.monotonic()
         if self._terminal is not None and now - self._drawn >= _DRAW_EVERY_S:
-            self._drawn = now
             self._draw()
         if now - self._logged >= _LOG_EVERY_S:
             self._plain()
@@ -79,15 +77,32 @@ class Progress:
         return ", ".join(parts)
 
     def _draw(self) -> None:
-        filled = _BAR * self.done // max(self.total, 1)
+        self._drawn = time.monotonic()
+        filled = min(_BAR * self.done // max(self.total, 1), _BAR)
         bar = "█" * filled + "░" * (_BAR - filled)
-        width = os.get_terminal_size(sys.stderr.fileno()).columns
-        line = f"{self.title} {bar} {self._figures()}"
-        sys.stderr.write("\r\x1b[K" + line[: max(width - 1, 20)])
-        sys.stderr.flush()
+        self._write(f"{self.title} {bar} {self._figures()}")
+
+    def _write(self, line: str) -> None:
+        """Replace the live line, if this stage has one; a terminal that is gone is left alone."""
+        if self._terminal is None:
+            return
+        try:
+            # A terminal that does not know its width says 0.
+            width = os.get_terminal_size(self._terminal).columns or 80
+            sys.stderr.write("\r\x1b[K" + line[: width - 1])
+            sys.stderr.flush()
+        except OSError:
+            self._leave_terminal()
+
+    def _leave_terminal(self) -> None:
+        if self._terminal is not None:
+            os.close(self._terminal)
+            self._terminal = None
 
     def _plain(self, *, final: bool = False) -> None:
         self._logged = time.monotonic()
+        # The log may go to the same terminal.
+        self._write("")
         took = f", took {_duration(time.monotonic() - self._started)}" if final else ""
         resumed = f", {self._resumed} from earlier" if self._resumed else ""
         _LOG.info("%s: %s%s%s", self.title, self._figures(), resumed, took)

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 import aiohttp
+import yarl
 
 from adhere.client.reply import Failure, Reply, classify, parse_completion
 from adhere.config.schema import Retry
@@ -23,7 +24,12 @@ from adhere.errors import EndpointError
 from adhere.jsonio import dumps
 
 # So many refusals of unknown kind, and not one answer, mean that the request itself is wrong.
-_REFUSALS_BEFORE_GIVING_UP = 5
+# Refusals come back long before answers do: with fewer, the refused ones of many requests in
+# flight would stop a job whose other items are being answered.
+_REFUSALS_BEFORE_GIVING_UP = 200
+_CONNECT_S = 30.0
+# Refusals that the same request would meet again at once, though not on another day.
+_NOT_REPEATED = frozenset({"bad_request", "context_overflow"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,9 @@ class ChatClient:
         self.endpoint = endpoint
         self.counts = ClientCounts()
         self._slots = asyncio.Semaphore(endpoint.concurrency)
-        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
+        self._url = _url(endpoint)
         self._unreachable = False
+        self._reached = False
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "ChatClient":
@@ -78,8 +85,10 @@ class ChatClient:
             headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self.endpoint.concurrency),
-            timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout_s, sock_connect=30),
+            timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout_s, sock_connect=_CONNECT_S),
             headers=headers,
+            # A load balancer's cookie would send every request to the same replica.
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
         return self
 
@@ -112,7 +121,7 @@ class ChatClient:
             if isinstance(outcome, Reply) or not outcome.retryable or outcome.fatal:
                 break
             # A server that has gone away is not worth the whole patience of every request.
-            if outcome.kind == "bad_request" or attempt == retry.attempts or self._unreachable:
+            if outcome.kind in _NOT_REPEATED or attempt == retry.attempts or self._unreachable:
                 break
             self.counts.retries += 1
             await asyncio.sleep(_wait(retry, attempt, outcome.retry_after_s))
@@ -123,11 +132,14 @@ class ChatClient:
         assert self._session is not None, "the client is used outside its context"
         started = time.monotonic()
         try:
-            async with self._session.post(self._url, data=body) as response:
+            # A redirected POST becomes a GET, and its key may go to another host.
+            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
+                self._reached = True
                 content = await response.read()
-                if response.status != 200:
-                    after = _retry_after(response.headers.get("Retry-After"))
-                    return classify(response.status, content, after)
+                if not 200 <= response.status < 300:
+                    return self._refusal(response, content)
+        except aiohttp.ConnectionTimeoutError:
+            return Failure("unreachable", f"no connection within {_CONNECT_S:.0f} s", True)
         except TimeoutError:
             limit = f"{self.endpoint.timeout_s:.0f} s"
             return Failure("timeout", f"no complete reply within {limit}", retryable=True)
@@ -140,21 +152,32 @@ class ChatClient:
             return replace(outcome, latency_s=round(time.monotonic() - started, 4))
         return outcome
 
+    def _refusal(self, response: aiohttp.ClientResponse, body: bytes) -> Failure:
+        location = response.headers.get("Location")
+        if 300 <= response.status < 400 and location is not None:
+            body = f"the server redirects to {location}".encode()
+        failure = classify(response.status, body, _retry_after(response.headers.get("Retry-After")))
+        key = self.endpoint.api_key
+        if key and key in failure.message:
+            failure = replace(failure, message=failure.message.replace(key, "[key]"))
+        return failure
+
     def _give_up_if_pointless(self, failure: Failure) -> None:
         """Raise EndpointError for a failure that every further request would meet."""
         advice = {
-            "unauthorised": "check the key that `api_key_env` names",
+            "unauthorised": "check the key that `api_key_env` names, and what it may be used for",
             "not_found": "check `model` and `base_url`",
             "quota": "the account has no credit left; what is answered is kept: start again later",
-            "refused_parameter": "remove the parameter, or write `not_sent` as its value",
+            "refused_parameter": "change the parameter, or write `not_sent` as its value",
             "bad_request": "check the model's parameters",
+            "refused": "check `base_url`",
             "unreachable": "check `base_url`, and that the server runs",
         }
         never_answered = self.counts.answered == 0
         refusals = self.counts.failures["bad_request"]
         if not (
             failure.fatal
-            or (failure.kind == "unreachable" and never_answered)
+            or (failure.kind == "unreachable" and not self._reached)
             or (never_answered and refusals >= _REFUSALS_BEFORE_GIVING_UP)
         ):
             return
@@ -172,8 +195,21 @@ class ChatClient:
             "reasoning": _inner(usage, "completion_tokens_details", "reasoning_tokens"),
         }
         for name, value in details.items():
-            if isinstance(value, int):
+            if isinstance(value, int) and not isinstance(value, bool):
                 self.counts.tokens[name] += value
+
+
+def _url(endpoint: Endpoint) -> yarl.URL:
+    """Return where requests go. Raises EndpointError where the address is none."""
+    try:
+        url = yarl.URL(endpoint.base_url.rstrip("/") + "/chat/completions")
+    except ValueError as error:
+        raise EndpointError(f"{endpoint.owner}: {endpoint.base_url}: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise EndpointError(
+            f"{endpoint.owner}: {endpoint.base_url}: must be an address such as http://host:8000/v1"
+        )
+    return url
 
 
 def _inner(usage: Mapping[str, Any], group: str, key: str) -> Any:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adhere.client.refusal import Failure, classify
+from adhere.client.error_body import error_of
+from adhere.client.refusal import Failure, classify, classify_error
 from adhere.jsonio import dumps, loads
 
 __all__ = ["Failure", "Reply", "classify", "parse_completion"]
@@ -48,8 +49,8 @@ def parse_completion(body: bytes) -> Reply | Failure:
     if choice.get("error"):
         return _error_inside(choice)
     if reason in _BROKEN_OFF:
-        message = f"the server broke off its answer: finish_reason {reason}"
-        return Failure("server_error", message, retryable=True, status=200)
+        broken = f"the server broke off its answer: finish_reason {reason}"
+        return Failure("server_error", broken, retryable=True, status=200)
     message = choice.get("message")
     if not isinstance(message, dict):
         return Failure("null_message", "the answer's choice holds no message", retryable=True)
@@ -77,14 +78,13 @@ def _reply(
 
 def _error_inside(holder: Mapping[str, Any]) -> Failure:
     """Name an error that came inside a 200 answer, by its own status or, without one, its text."""
-    error = holder["error"]
-    body = dumps({"error": error, "code": holder.get("code")})
+    error, said = holder["error"], error_of(holder)
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and code.isascii() and code.isdigit():
         code = int(code[:4])
     if isinstance(code, int) and 400 <= code <= 599:
-        return classify(code, body)
-    failure = classify(400, body)
+        return classify_error(code, said)
+    failure = classify_error(400, said)
     if failure.kind == "bad_request":
         failure = replace(failure, kind="server_error")
     return replace(failure, status=200)

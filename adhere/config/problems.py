@@ -146,7 +146,7 @@ def _shown(path: tuple[str, ...], value: Any) -> str:
         return "`key: value` lines"
     if isinstance(value, list | tuple):
         return "a list"
-    if any(_SECRET.search(part) for part in path):
+    if path and _SECRET.search(path[-1]):
         return "text" if isinstance(value, str) else "a number"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -182,7 +182,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return tuple(
             str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in value
         )

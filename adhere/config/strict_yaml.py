@@ -44,7 +44,7 @@ def _checked(kind: str) -> Callable[[_Loader, Any], Any]:
     def constructor(loader: _Loader, node: Any) -> Any:
         try:
             return construct(loader, node)
-        except (ValueError, KeyError, OverflowError):
+        except (ValueError, LookupError, OverflowError):
             raise ConstructorError(
                 None, None, f"not a valid {kind}: put text in quotes", node.start_mark
             ) from None

@@ -13,10 +13,16 @@ from adhere.environment import expand, lookup, secret
 
 T = TypeVar("T")
 
+# Tokens that the longest wait is derived from where no output budget is sent.
+UNSENT_BUDGET = 32768
 
-def model_endpoint(project: Project, name: str, budget: int) -> Endpoint:
-    """Return the endpoint of an API model. Raises ConfigError for a missing key or variable."""
-    model, file = project.models[name], project.model_file(name)
+
+def model_endpoint(project: Project, name: str, budget: int, shown: str | None = None) -> Endpoint:
+    """Return the endpoint of an API model; ``shown`` is what messages name instead of its file.
+
+    Raises ConfigError for a missing key or variable.
+    """
+    model, file = project.models[name], shown or project.model_file(name)
     assert model.api is not None, "only API models have an endpoint before they are served"
     return Endpoint(
         base_url=expand(model.api.base_url, project.root, f"{file}: api.base_url"),

@@ -7,7 +7,7 @@ from adhere.cli import Job
 from adhere.client import ChatClient
 from adhere.config import Project
 from adhere.errors import ConfigError
-from adhere.jobs.endpoints import model_endpoint, with_client
+from adhere.jobs.endpoints import UNSENT_BUDGET, model_endpoint, with_client
 from adhere.jsonio import read_json
 from adhere.metadata import client_figures, job_record, versions
 from adhere.plan import Cell
@@ -23,7 +23,7 @@ def predict(job: Job) -> None:
     engine: dict[str, Any] = {"name": "api", "versions": versions()}
     if plan.project.models[cell.model].is_local:
         stamp = job.input.get("served")
-        engine = read_json(Path(stamp[0])) if stamp else {"name": "local"}
+        engine = read_json(Path(stamp[0])) if stamp else {}
     else:
         ask([task], plan.project, "predict", f"{cell.model} {cell.mode} run {cell.run}")
     collect(task, engine, attempt=job.params["attempt"])
@@ -32,7 +32,7 @@ def predict(job: Job) -> None:
 def ask(tasks: list[Task], project: Project, stage: str, title: str) -> None:
     """Ask an API model everything its tasks still lack."""
     model = tasks[0].cell.model
-    endpoint = model_endpoint(project, model, tasks[0].mode.budget or 32768)
+    endpoint = model_endpoint(project, model, tasks[0].mode.budget or UNSENT_BUDGET)
     with job_record(project.root / project.config.results_root, model, stage) as record:
         record |= snapshot(project, tasks)
 

@@ -1,33 +1,31 @@
 """Predict by hand: one dataset, one output file, a configured model or any endpoint."""
 
 import argparse
-import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from adhere import data
-from adhere.client import ChatClient
+from adhere.client import ChatClient, Endpoint
 from adhere.config import GlobalConfig, ModelConfig, Project, load_project
 from adhere.config.load import parse
-from adhere.errors import ConfigError
-from adhere.jobs.endpoints import model_endpoint, with_client
-from adhere.names import limited
+from adhere.errors import ConfigError, DataError, EndpointError
+from adhere.jobs.endpoints import UNSENT_BUDGET, model_endpoint, with_client
+from adhere.jsonio import loads
+from adhere.names import check_mode_name, limited
 from adhere.plan import Cell
-from adhere.prediction import Places, collect, make_task, mode_of, run_tasks
+from adhere.prediction import Places, Task, collect, make_task, mode_of, run_tasks
 from adhere.progress import Progress
+
+_COMMAND_LINE = "command line"
 
 
 def main() -> None:
     """Predict a dataset by hand, with a configured model or with any endpoint."""
     args = _arguments()
-    project, model = _project(args)
-    cell = Cell(model, args.mode, args.run, limited("input", args.limit))
-    dataset = data.load("input", args.input).first(args.limit)
-    places = Places(args.output, args.output.with_suffix(".partial.jsonl"), None)
-    if args.mode not in project.models[model].mode_names:
-        known = ", ".join(project.models[model].mode_names)
-        raise ConfigError(f"--mode {args.mode}: {model} has the modes {known}")
-    task = make_task(cell, mode_of(project, model, args.mode), dataset, places)
-    endpoint = model_endpoint(project, model, task.mode.budget or 32768)
+    project, model = _configured(args) if args.model is not None else _given(args)
+    task = _task(args, project, model)
+    endpoint = _endpoint(args, project, task)
 
     async def answer(client: ChatClient) -> None:
         with Progress(f"predict {model}", "items") as progress:
@@ -35,10 +33,34 @@ def main() -> None:
 
     with_client(endpoint, answer)
     report = collect(task, {"name": "api"})
-    print(
-        f"{args.output}: {report['items']} items, {report['failed']} failed or empty, "
-        f"{report['pending']} of them worth another try"
-    )
+    print(f"{args.output}: {report['items']} items, {report['failed']} failed or empty")
+    if report["pending"]:
+        raise EndpointError(
+            f"{args.output}: {report['pending']} of {report['items']} items failed for a reason "
+            f"that may pass ({', '.join(report['errors'])}); everything else is written: run the "
+            "same command again to ask just those"
+        )
+
+
+def _task(args: argparse.Namespace, project: Project, model: str) -> Task:
+    """Load the dataset and prepare what is to be asked. Raises ConfigError or DataError."""
+    if args.output.is_dir():
+        raise DataError(f"--output {args.output}: is a folder: name a file")
+    if args.output.resolve() == args.input.resolve():
+        raise DataError(f"--output {args.output}: is the dataset itself: name another file")
+    known = project.models[model].mode_names
+    if args.mode not in known:
+        raise ConfigError(f"--mode {args.mode}: {model} has the modes {', '.join(known)}")
+    cell = Cell(model, args.mode, args.run, limited("input", args.limit))
+    dataset = data.load("input", args.input).first(args.limit)
+    places = Places(args.output, args.output.with_suffix(".partial.jsonl"), None)
+    return make_task(cell, mode_of(project, model, args.mode), dataset, places)
+
+
+def _endpoint(args: argparse.Namespace, project: Project, task: Task) -> Endpoint:
+    shown = _COMMAND_LINE if args.model is None else None
+    endpoint = model_endpoint(project, task.cell.model, task.mode.budget or UNSENT_BUDGET, shown)
+    return endpoint if args.concurrency is None else replace(endpoint, concurrency=args.concurrency)
 
 
 def _arguments() -> argparse.Namespace:
@@ -56,33 +78,57 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--api-key-env", help="variable that holds the key for --base-url")
     parser.add_argument(
         "--sampling",
-        type=json.loads,
-        default={},
+        type=_json,
         help="the mode's fields for --base-url as JSON, such as '{\"temperature\": 0.7}'",
     )
-    parser.add_argument("--run", type=int, default=1, help="number of the run (default: 1)")
-    parser.add_argument("--limit", type=int, help="only the first so many items")
-    parser.add_argument("--concurrency", type=int, default=64, help="requests in flight")
+    parser.add_argument("--run", type=_count, default=1, help="number of the run (default: 1)")
+    parser.add_argument("--limit", type=_count, help="only the first so many items")
+    parser.add_argument(
+        "--concurrency", type=_count, help="requests in flight (default: the configured number)"
+    )
     args = parser.parse_args()
     if (args.base_url is None) == (args.model is None):
         parser.error("give either --model (of configs/) or --base-url with --model-id")
     if args.base_url is not None and args.model_id is None:
         parser.error("--base-url needs --model-id")
+    for option in ("model_id", "api_key_env", "sampling"):
+        if args.model is not None and getattr(args, option) is not None:
+            parser.error(f"--{option.replace('_', '-')} belongs to --base-url, not to --model")
     return args
 
 
-def _project(args: argparse.Namespace) -> tuple[Project, str]:
-    """Return a project and the name of the model in it that the arguments mean."""
-    if args.model is not None:
-        project = load_project(Path())
-        if args.model not in project.models:
-            raise ConfigError(f"--model {args.model}: there is no configs/{args.model}.yaml")
-        if project.models[args.model].is_local:
-            raise ConfigError(
-                f"--model {args.model}: is served by the workflow: run `snakemake predictions "
-                f"--config models={args.model}`, or serve it yourself and give --base-url"
-            )
-        return project, str(args.model)
+def _json(text: str) -> Any:
+    try:
+        return loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"not valid JSON: {error}") from None
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:10]) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, found {text!r}")
+    return int(text)
+
+
+def _configured(args: argparse.Namespace) -> tuple[Project, str]:
+    """Return the project in this folder and the name of the model in it."""
+    project = load_project(Path())
+    if args.model not in project.models:
+        known = ", ".join(project.models) or "none"
+        raise ConfigError(
+            f"--model {args.model}: there is no configs/{args.model}.yaml (there are: {known})"
+        )
+    if project.models[args.model].is_local:
+        raise ConfigError(
+            f"--model {args.model}: is served by the workflow: run `snakemake predictions "
+            f"--config models={args.model}`, or serve it yourself and give --base-url"
+        )
+    return project, str(args.model)
+
+
+def _given(args: argparse.Namespace) -> tuple[Project, str]:
+    """Return a project that holds nothing but the model of the command line."""
+    check_mode_name(args.mode, "--mode")
     content = {
         "api": {
             "base_url": args.base_url,
@@ -90,17 +136,12 @@ def _project(args: argparse.Namespace) -> tuple[Project, str]:
             "api_key_env": args.api_key_env,
         },
         "modes": {args.mode: args.sampling},
-        "concurrency": args.concurrency,
+    }
+    config = {
+        "datasets": {"input": str(args.input)},
+        "default_datasets": ["input"],
+        "default_judge": "-",
     }
     name = str(args.model_id).replace("/", "_")
-    config = parse(
-        GlobalConfig,
-        {
-            "datasets": {"input": str(args.input)},
-            "default_datasets": ["input"],
-            "default_judge": "-",
-        },
-        "command line",
-    )
-    model = parse(ModelConfig, content, "command line")
-    return Project(Path(), config, {name: model}, {}), name
+    models = {name: parse(ModelConfig, content, _COMMAND_LINE)}
+    return Project(Path(), parse(GlobalConfig, config, _COMMAND_LINE), models, {}), name

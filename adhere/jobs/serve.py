@@ -5,7 +5,7 @@ from pathlib import Path
 from adhere.cli import Job
 from adhere.client import ChatClient, Endpoint
 from adhere.engines import ServerInfo
-from adhere.jobs.endpoints import engine_spec, local_endpoint, with_server
+from adhere.jobs.endpoints import UNSENT_BUDGET, engine_spec, local_endpoint, with_server
 from adhere.jobs.predict import snapshot
 from adhere.jsonio import write_json
 from adhere.metadata import client_figures, job_record
@@ -27,7 +27,7 @@ def serve(job: Job) -> None:
     file = project.model_file(model)
     spec = engine_spec(project, config, served_name(model, config), file)
     log = job.log.with_name(f"{job.log.stem}.server.log")
-    budget = max(task.mode.budget or 0 for task in tasks)
+    budget = max((task.mode.budget or UNSENT_BUDGET for task in tasks), default=UNSENT_BUDGET)
     with job_record(plan.results_root, model, "serve") as record:
         record.update(snapshot(project, tasks))
 

@@ -6,6 +6,10 @@ from adhere.client import Failure, Reply
 from adhere.thinking import final_answer
 
 Output = dict[str, Any]
+# What servers call a reply that its budget cut, and one that a filter took away; any case.
+_CUT = frozenset({"length", "max_tokens", "model_length"})
+_FILTERED = frozenset({"content_filter", "sensitive", "safety"})
+_CALLED = frozenset({"tool_calls", "function_call"})
 
 
 def interpret(reply: Reply, *, thinks: bool, prompt: str) -> Output:
@@ -18,24 +22,20 @@ def interpret(reply: Reply, *, thinks: bool, prompt: str) -> Output:
     counts.
     """
     parsed = final_answer(reply.content or "", prompt)
-    answer, reasoning = parsed.text, reply.reasoning or parsed.reasoning or None
-    flags = []
-    if reply.finish_reason == "length":
-        flags.append("truncated")
-    if reply.finish_reason == "content_filter":
-        flags.append("filtered")
-    if reply.refused:
-        flags.append("refused")
+    answer = parsed.text
+    reasoning = "\n\n".join(filter(None, (reply.reasoning, parsed.reasoning))) or None
+    finish = (reply.finish_reason or "").lower()
+    flags = _flags(reply, finish)
     error = None
     if not answer.strip():
-        borrowed = final_answer(reply.reasoning or "", prompt).text
-        if borrowed.strip() and reply.finish_reason != "length" and not thinks:
+        borrowed = final_answer(reply.reasoning or "", prompt)
+        if borrowed.text.strip() and not thinks and finish not in _CUT | _FILTERED | _CALLED:
             # A reasoning parser that took the whole answer of a mode that does not think.
-            answer, reasoning = borrowed, None
+            answer, reasoning = borrowed.text, borrowed.reasoning or None
             flags.append("answer_in_reasoning")
         else:
-            error = _empty(reply, closed=parsed.closed)
-            if reply.reasoning and reply.finish_reason != "length":
+            error = _empty(reply, finish, closed=parsed.closed)
+            if reply.reasoning and error["kind"] == "empty_answer":
                 flags.append("ambiguous_empty")
     return {
         "content": "" if error else answer,
@@ -51,11 +51,20 @@ def interpret(reply: Reply, *, thinks: bool, prompt: str) -> Output:
     }
 
 
-def _empty(reply: Reply, *, closed: bool) -> dict[str, Any]:
+def _flags(reply: Reply, finish: str) -> list[str]:
+    marks = {
+        "truncated": finish in _CUT,
+        "filtered": finish in _FILTERED,
+        "refused": reply.refused,
+    }
+    return [flag for flag, set_ in marks.items() if set_]
+
+
+def _empty(reply: Reply, finish: str, *, closed: bool) -> dict[str, Any]:
     """Name the reason of an empty answer."""
-    if reply.finish_reason == "content_filter":
+    if finish in _FILTERED:
         return _error("content_filter", "the provider's filter removed the answer")
-    if reply.finish_reason == "length":
+    if finish in _CUT:
         return _error("thinking_cut_off", "the output budget ended before an answer began")
     if not closed:
         return _error("thinking_unclosed", "the reply ended inside its thinking")

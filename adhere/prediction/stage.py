@@ -1,5 +1,6 @@
 """Run predictions into their journals, and write journals out as prediction files."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adhere import files
-from adhere.client import ChatClient, Failure
+from adhere.client import ChatClient
 from adhere.config import Project
 from adhere.data import Dataset, Row, label, load_cached, occurrences
 from adhere.errors import DataError, EndpointError
@@ -17,10 +18,13 @@ from adhere.jsonio import fingerprint, read_json, write_json
 from adhere.locks import folder_lock
 from adhere.names import unlimited
 from adhere.plan import Cell
-from adhere.prediction.answer import Output, failed, interpret, is_failed, is_pending
+from adhere.prediction.answer import Output, is_failed, is_pending
+from adhere.prediction.asking import ask
 from adhere.prediction.model import Mode, mode_of
 from adhere.progress import Progress
 from adhere.workers import drain
+
+_LOG = logging.getLogger("adhere")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ async def run_tasks(tasks: Sequence[Task], client: ChatClient, progress: Progres
     with _open_journals(tasks) as journals:
         todo = [
             (task, index)
-            for index in range(max(len(task.fingerprints) for task in tasks))
+            for index in range(max((len(task.fingerprints) for task in tasks), default=0))
             for task in tasks
             if index < len(task.fingerprints)
             and not _finished(journals[task.cell].get(task.fingerprints[index]))
@@ -116,35 +120,10 @@ async def _answer(
     task: Task, index: int, journal: Journal, client: ChatClient, progress: Progress
 ) -> None:
     row, fp = task.dataset.rows[index], task.fingerprints[index]
-    output = await _ask(task.mode, row["input"], seed_of(fp), client)
+    output = await ask(task.mode, row["input"], seed_of(fp), client)
     output["model_name"] = task.cell.model
     journal.append(fp, {"item": index, "id": row.get("id"), "output": output})
     progress.advance(failed=is_failed(output), retries=client.counts.retries)
-
-
-async def _ask(mode: Mode, messages: list[Any], seed: int, client: ChatClient) -> Output:
-    reply = await client.complete(mode.payload(messages, seed, mode.budget))
-    trimmed = _room(reply) if mode.budget is not None else None
-    if trimmed:
-        reply = await client.complete(mode.payload(messages, seed, trimmed))
-    if isinstance(reply, Failure):
-        output = failed(reply)
-    else:
-        prompt = "\n".join(message["content"] for message in messages)
-        output = interpret(reply, thinks=mode.thinks, prompt=prompt)
-    if trimmed:
-        output["flags"].append("budget_trimmed")
-    return output
-
-
-def _room(reply: object) -> int | None:
-    """Tokens that an overflowing request leaves to the answer, by the server's own count."""
-    if not isinstance(reply, Failure) or reply.kind != "context_overflow":
-        return None
-    if reply.context_tokens is None or reply.prompt_tokens is None:
-        return None
-    room = reply.context_tokens - reply.prompt_tokens
-    return room if room > 0 else None
 
 
 def _refuse_if_nothing(
@@ -164,6 +143,7 @@ def _refuse_if_nothing(
 def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, Any]:
     """Write a cell's prediction file and its part of run_config.json from the journal.
 
+    ``engine`` says what answered; {} where nothing was asked: what is on record stays.
     Returns what run_config.json says of the cell. Raises DataError when predictions are missing.
     """
     entries = read(task.places.journal)
@@ -176,6 +156,8 @@ def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, 
             )
         rows.append({**row, "output": entries[fp]["output"]})
     report = _report(task, rows) | {"attempt": attempt}
+    for warning in report["warnings"]:
+        _LOG.warning("warning: %s", warning)
     write_json(task.places.prediction, rows)
     if task.places.run_config is not None:
         _update_run_config(task, task.places.run_config, report, engine)
@@ -230,8 +212,11 @@ def _update_run_config(
         "datasets": {},
     }
     with folder_lock(path.parent):
-        if path.exists():
-            content["datasets"] = read_json(path)["datasets"]
+        known = read_json(path) if path.exists() else {}
+        # What was predicted with another configuration must not be shown under this one.
+        if known.get("hash") == task.mode.hash:
+            content["datasets"] = known["datasets"]
+            content["engine"] = engine or known["engine"]
         content["datasets"][task.cell.dataset] = report
         write_json(path, content)
 
