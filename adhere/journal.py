@@ -23,11 +23,14 @@ class Journal:
 
     Raises JournalError when another process holds the journal, or when it cannot be written (a
     full disk): what had been written before stays intact.
+
+    ``lines_read`` is the number of lines found on opening, ``unreadable`` those of them that are
+    no journal lines.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.unreadable = 0
+        self.lines_read = self.unreadable = 0
         self._entries: dict[str, Entry] = {}
         self._handle = -1
         self._end = 0
@@ -66,12 +69,17 @@ class Journal:
             raise
 
     def _recover(self) -> None:
-        """Read every line; cut what a killed writer left unfinished at the end."""
-        raw = self.path.read_bytes()
-        whole = raw[: raw.rfind(b"\n") + 1]
-        if len(whole) != len(raw):
+        """Read every line; end or cut what a killed writer left unfinished at the end."""
+        whole = self.path.read_bytes()
+        tail = whole[whole.rfind(b"\n") + 1 :]
+        if tail and parse(tail)[0]:
+            # A JSON object that is closed is complete: only its newline is missing.
+            os.pwrite(self._handle, b"\n", len(whole))
+        elif tail:
+            whole = whole[: -len(tail)]
             os.ftruncate(self._handle, len(whole))
         self._end = os.lseek(self._handle, 0, os.SEEK_END)
+        self.lines_read = sum(1 for _ in lines(whole))
         self._entries, self.unreadable = parse(whole)
 
     def get(self, fp: str) -> Entry | None:

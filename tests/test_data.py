@@ -376,7 +376,7 @@ def test_the_benchmark_is_read_whole() -> None:
 
 @needs_agentif
 def test_duplicate_items_stay_apart() -> None:
-    """15 rows repeat the messages and constraints of another one, most under another id."""
+    """15 rows repeat the messages and constraints of another row, under another id."""
     rows = load("eval", AGENTIF).rows
     contents = [canonical([r["input"], r["constraints"]]).decode() for r in rows]
     numbers = occurrences(contents)

@@ -137,6 +137,7 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
     """Judge all rows, with the judge's endpoint, a server of the job's own, or no judge at all."""
     project, judge = judging.project, judging.judge
     with Journal(judging.journal) as journal:
+        lines_read = journal.lines_read
 
         async def work(client: ChatClient | None) -> JudgeRun:
             asker = Asker(judge, client, journal) if judge is not None else None
@@ -152,7 +153,9 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
                         return await judge_rows(judging.rows, asker, pool, progress)
                 finally:
                     record.update(client_figures(client))
-                    record["reused_replies"] = asker.reused if asker else 0
+                    reused = asker.reused if asker else 0
+                    record["reused_replies"] = reused
+                    record["ignored_journal_lines"] = lines_read - reused
 
         return _with_judge(judging, work)
 
