@@ -14,7 +14,7 @@ _WITHOUT_LOCKS = frozenset({errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK})
 
 
 def lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file or folder exclusively; it is released when the file is closed.
+    """Lock an open file exclusively; it is released when the file is closed.
 
     Returns False where its file system has no locks. Raises BlockingIOError without ``wait`` when
     somebody else holds it.
@@ -34,7 +34,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
     Where the file system has no locks nothing is held.
     """
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    # NFS locks only what is open for writing, which a folder itself cannot be.
+    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         lock(handle, wait=True)
         yield

@@ -356,8 +356,8 @@ OVERFLOWS = {
         200000, 207791,
     ),
     "anthropic, prompt": (
-        {"type": "error", "error": {"type": "invalid_request_error",
-                                    "message": "prompt is too long: 207791 tokens > 200000 maximum"}},
+        {"type": "error", "error": {"type": "invalid_request_error", "message":
+         "prompt is too long: 207791 tokens > 200000 maximum"}},
         200000, 207791,
     ),
     "anthropic, sum": (
@@ -446,7 +446,7 @@ FILTERED: dict[str, tuple[int, Any]] = {
     "openrouter": (403, {"error": {"code": 403, "message": "This model requires moderation. Your "
                    "input was flagged.", "metadata": {"reasons": ["x"]}}}),
     "zhipu": (400, {"error": {"code": "1301", "message": "系统检测到输入内容可能包含敏感内容"}}),
-    "volcengine": (400, openai("The input may be unsafe", code="InputTextSensitiveContentDetected")),
+    "volcengine": (400, openai("This may be unsafe", code="InputTextSensitiveContentDetected")),
     "moonshot": (400, openai("The request was rejected because it was considered high risk",
                  type="content_filter")),
 }  # fmt: skip

@@ -75,6 +75,7 @@ class ChatClient:
         self.counts = ClientCounts()
         self._slots = asyncio.Semaphore(endpoint.concurrency)
         self._url = _url(endpoint)
+        self._key = (endpoint.api_key or "").encode()
         self._unreachable = False
         self._reached = False
         self._session: aiohttp.ClientSession | None = None
@@ -136,31 +137,30 @@ class ChatClient:
             async with self._session.post(self._url, data=body, allow_redirects=False) as response:
                 self._reached = True
                 content = await response.read()
-                if not 200 <= response.status < 300:
-                    return self._refusal(response, content)
         except aiohttp.ConnectionTimeoutError:
-            return Failure("unreachable", f"no connection within {_CONNECT_S:.0f} s", True)
+            return Failure("unreachable", f"no connection within {_CONNECT_S:g} s", retryable=True)
         except TimeoutError:
-            limit = f"{self.endpoint.timeout_s:.0f} s"
+            limit = f"{self.endpoint.timeout_s:g} s"
             return Failure("timeout", f"no complete reply within {limit}", retryable=True)
         except aiohttp.ClientConnectorError as error:
             return Failure("unreachable", str(error), retryable=True)
         except (aiohttp.ClientError, OSError) as error:
             return Failure("connection_lost", f"{type(error).__name__}: {error}", retryable=True)
-        outcome = parse_completion(content)
+        outcome = self._read(response, content)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_s=round(time.monotonic() - started, 4))
         return outcome
 
-    def _refusal(self, response: aiohttp.ClientResponse, body: bytes) -> Failure:
+    def _read(self, response: aiohttp.ClientResponse, content: bytes) -> Reply | Failure:
+        if self._key and self._key in content:
+            # A server that quotes the key would put it into messages, journals and logs.
+            content = content.replace(self._key, b"[key]")
+        if 200 <= response.status < 300:
+            return parse_completion(content)
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location is not None:
-            body = f"the server redirects to {location}".encode()
-        failure = classify(response.status, body, _retry_after(response.headers.get("Retry-After")))
-        key = self.endpoint.api_key
-        if key and key in failure.message:
-            failure = replace(failure, message=failure.message.replace(key, "[key]"))
-        return failure
+            content = f"the server redirects to {location}".encode()
+        return classify(response.status, content, _retry_after(response.headers.get("Retry-After")))
 
     def _give_up_if_pointless(self, failure: Failure) -> None:
         """Raise EndpointError for a failure that every further request would meet."""
@@ -221,7 +221,7 @@ def _wait(retry: Retry, attempt: int, retry_after_s: float | None) -> float:
     """Seconds before the next try: doubling with jitter, or what the server asks for, capped."""
     if retry_after_s is not None:
         return min(retry_after_s, retry.max_wait_s) + random.uniform(0, 0.25)
-    longest = min(retry.first_wait_s * 2 ** (attempt - 1), retry.max_wait_s)
+    longest = min(retry.first_wait_s * 2.0 ** min(attempt - 1, 60), retry.max_wait_s)
     return random.uniform(longest / 2, longest)
 
 
@@ -235,7 +235,7 @@ def _retry_after(value: str | None) -> float | None:
         pass
     try:
         moment = email.utils.parsedate_to_datetime(value)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -14,7 +14,9 @@ def _any(*wordings: str) -> re.Pattern[str]:
 def first_number(pattern: re.Pattern[str], text: str) -> int | None:
     """Return the number that the first match of a pattern holds, None without a match."""
     match = pattern.search(text)
-    return int(next(group for group in match.groups() if group)) if match else None
+    digits = next(group for group in match.groups() if group) if match else ""
+    # What no window holds is no number of tokens.
+    return int(digits) if 0 < len(digits) <= 12 else None
 
 
 RATE = _any(r"rate.?limit", r"\b[TR]P[MD]\b", r"per[ -]min", r"per day", r"too many requests")

@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int | float | None):
                 raise ConstructorError(None, None, "a key must be text", key_node.start_mark)
-            if False:
+            if key in seen:
                 raise ConstructorError(
                     None, None, f"key {key!r} is given twice", key_node.start_mark
                 )

@@ -1,0 +1,631 @@
+"""Names, places, variables, locks, the record of a job, the frame of a script, what is open."""
+
+import errno
+import fcntl
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adhere import files, metadata
+from adhere.environment import expand, lookup, secret
+from adhere.errors import AdhereError, ConfigError
+from adhere.jsonio import read_json, write_json
+from adhere.lifeline import Terminated
+from adhere.locks import claim, folder_lock, lock
+from adhere.names import check_dataset_name, check_mode_name, check_name, limited
+from adhere.plan import Cell, Evaluation
+from adhere.status import open_work, pending_predictions, retryable_verdicts, scored
+
+ROOT = Path(__file__).resolve().parents[1]
+KEY = "sk-canary-0123456789"
+
+
+def python(
+    code: str, *arguments: object, cwd: Path | None = None, **env: str
+) -> "subprocess.Popen[str]":
+    """Start Python code with pipes; a key stands in its environment."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": KEY} | env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+@contextmanager
+def running(code: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """Run code that says "ready" and ends when its input does."""
+    process = python(code + "\nprint('ready', flush=True)\nsys.stdin.read()", *arguments)
+    try:
+        assert said(process) == "ready"
+        yield process
+    finally:
+        process.communicate(timeout=60)
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["a", "Qwen3.5-4B", "a__b", "_a_", "模型", "a b", "x.first", "é"])
+def test_names_that_a_file_may_have_are_fine(name: str) -> None:
+    check_name(name, "configs/x.yaml")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " a", "a ", ".a", "a.", "a/b", "..", "a\nb", "a\x00", "{a}", "a*", "$HOME", "d.first10"],
+)
+@pytest.mark.parametrize("check", [check_name, check_dataset_name])
+def test_names_that_break_paths_or_patterns_are_refused(
+    check: Callable[[str, str], None], name: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"^configs/x\.yaml: name .*: rename it$"):
+        check(name, "configs/x.yaml")
+
+
+@pytest.mark.parametrize("name", ["e\u0301", "x" * 121, "é" * 61, "\udcff"])
+def test_names_that_file_systems_differ_about_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"^configs/x\.yaml: name .*: rename it$"):
+        check_name(name, "configs/x.yaml")
+
+
+@pytest.mark.parametrize("mode", ["", "a__b", "_a", "a_", "a b", "a/b", "-a", "a-", "é\u0301a"])
+def test_modes_that_would_be_ambiguous_are_refused(mode: str) -> None:
+    with pytest.raises(ConfigError, match=r"^configs/m\.yaml: mode name "):
+        check_mode_name(mode, "configs/m.yaml")
+
+
+# Places
+
+
+def test_everything_lies_where_the_contract_says() -> None:
+    root = Path("results")
+    cell = Cell("m__x", "thinking", 2, "eval")
+    evaluation = Evaluation(cell, "j_1")
+    run = "results/prediction/m__x__thinking/run2"
+    judged = "results/scores/m__x__thinking/run2_j_1"
+    results = files.results(root, evaluation)
+    assert [
+        str(files.prediction(root, cell)),
+        str(files.run_config(root, cell)),
+        str(files.prediction_journal(root, cell)),
+        str(results),
+        str(files.judge_run(results)),
+        str(files.judge_journal(root, evaluation)),
+    ] == [
+        f"{run}/eval.json",
+        f"{run}/run_config.json",
+        f"{run}/eval.partial.jsonl",
+        f"{judged}/eval/results.json",
+        f"{judged}/eval/judge_run.json",
+        f"{judged}/eval.partial.jsonl",
+    ]
+
+
+def test_a_limited_run_shares_the_journals_and_nothing_else() -> None:
+    root = Path("results")
+    full, first = (Cell("m", "d", 1, limited("eval", n)) for n in (None, 20))
+    assert files.prediction_journal(root, full) == files.prediction_journal(root, first)
+    assert files.prediction(root, first).name == "eval.first20.json"
+    judged = [Evaluation(cell, "j") for cell in (full, first)]
+    one, other = (files.judge_journal(root, evaluation) for evaluation in judged)
+    assert one == other
+    one, other = (files.results(root, evaluation) for evaluation in judged)
+    assert one != other
+
+
+def accepted(name: str) -> bool:
+    try:
+        check_dataset_name(name, "configs/x.yaml")
+    except ConfigError:
+        return False
+    return True
+
+
+# Few characters, so that clashes would be found: those that the places put between names.
+NAMES = st.text("a_.1", min_size=1, max_size=4).filter(accepted)
+CELLS = st.builds(Cell, NAMES, st.sampled_from(["a", "1", "a_a", "a_1"]), st.integers(1, 12), NAMES)
+
+
+@given(CELLS, CELLS)
+def test_different_cells_have_different_files(one: Cell, other: Cell) -> None:
+    root = Path("r")
+    for place in (files.prediction, files.prediction_journal):
+        assert (place(root, one) == place(root, other)) == (one == other)
+    for judged in (files.results, files.judge_journal):
+        paths = {judged(root, Evaluation(cell, judge)) for cell in (one, other) for judge in "jk"}
+        assert len(paths) == (2 if one == other else 4)
+
+
+# Variables
+
+
+def test_the_environment_wins_over_the_projects_env_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_bytes(
+        b"\xef\xbb\xbf# comment\nFIRST_KEY=first\nexport FILE_ONLY='from file '\r\nBOTH=file\n"
+        b"BLANK_HERE=file\nEMPTY=\nNO_VALUE\nLITERAL=${BOTH}-x\n"
+    )
+    before = dict(os.environ)
+    for name in ("FIRST_KEY", "FILE_ONLY", "EMPTY", "NO_VALUE", "LITERAL", "NOWHERE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BOTH", " environment\n")
+    monkeypatch.setenv("BLANK_HERE", " ")
+    assert lookup("FIRST_KEY", tmp_path) == "first"
+    assert lookup("FILE_ONLY", tmp_path) == "from file"
+    assert lookup("BOTH", tmp_path) == "environment"
+    assert lookup("BLANK_HERE", tmp_path) == "file"
+    assert lookup("LITERAL", tmp_path) == "${BOTH}-x", "nothing in it is expanded"
+    for name in ("EMPTY", "NO_VALUE", "NOWHERE"):
+        assert lookup(name, tmp_path) is None
+    assert lookup("FILE_ONLY", tmp_path / "elsewhere") is None
+    assert os.environ.get("FILE_ONLY") == before.get("FILE_ONLY"), "nothing is exported"
+    assert os.environ.get("FIRST_KEY") == before.get("FIRST_KEY")
+
+
+def test_the_env_file_belongs_to_the_folder_not_to_its_relative_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".env").write_text(f"PLACE={name}\n")
+        monkeypatch.chdir(tmp_path / name)
+        assert lookup("PLACE", Path()) == name
+
+
+def test_an_env_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"A=\xff\n")
+    with pytest.raises(ConfigError, match=rf"{tmp_path}/\.env: cannot be read"):
+        lookup("A", tmp_path)
+
+
+def test_a_virtual_environment_called_env_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    assert lookup("NOWHERE_AT_ALL", tmp_path) is None
+
+
+def test_variables_in_a_text_are_replaced_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOST", "h:${PORT}")
+    monkeypatch.setenv("PORT", "80")
+    monkeypatch.delenv("UNSET", raising=False)
+    where = "configs/m.yaml: api.base_url"
+    assert (
+        expand("http://${HOST}/${PORT}/$PORT/{x}", tmp_path, where)
+        == "http://h:${PORT}/80/$PORT/{x}"
+    )
+    with pytest.raises(ConfigError, match=r"^configs/m\.yaml: api\.base_url: uses \$\{UNSET\}"):
+        expand("http://${HOST}/${UNSET}", tmp_path, where)
+
+
+def test_a_secret_is_found_and_never_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "judge_configs/j.yaml: api_key_env"
+    monkeypatch.setenv("MY_KEY", f" {KEY}\n")
+    assert secret("MY_KEY", tmp_path, where) == KEY
+    assert secret(None, tmp_path, where) is None
+    monkeypatch.delenv("MY_KEY")
+    with pytest.raises(ConfigError, match=r"^judge_configs/j\.yaml: api_key_env: names MY_KEY"):
+        secret("MY_KEY", tmp_path, where)
+    for broken in (f"{KEY} {KEY}", f"{KEY}\n{KEY}", f"{KEY}\x07{KEY}"):
+        monkeypatch.setenv("MY_KEY", broken)
+        with pytest.raises(ConfigError, match="the key in MY_KEY holds") as error:
+            secret("MY_KEY", tmp_path, where)
+        assert KEY not in str(error.value)
+
+
+# Locks
+
+
+CLAIM = """
+import sys
+from pathlib import Path
+from adhere.locks import claim
+handle = claim(Path(sys.argv[1]), "wait")
+assert handle is not None
+"""
+LOCKED_FOLDER = """
+import sys
+from pathlib import Path
+from adhere.locks import folder_lock
+held = folder_lock(Path(sys.argv[1]))
+held.__enter__()
+"""
+
+
+def test_a_claim_is_refused_with_the_holders_pid_and_ends_with_the_holder(tmp_path: Path) -> None:
+    path = tmp_path / "new" / ".lock"
+    with running(CLAIM, path) as holder:
+        with pytest.raises(AdhereError, match=rf"\.lock: held by process {holder.pid}: go away"):
+            claim(path, "go away")
+        holder.kill()
+        assert holder.wait(timeout=60) == -signal.SIGKILL
+        handle = claim(path, "go away")
+    assert handle is not None
+    assert path.read_text() == f"{os.getpid()}\n"
+    os.close(handle)
+
+
+def test_what_is_in_the_way_of_a_claim_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AdhereError, match=r"file/\.lock: cannot be made: "):
+        claim(tmp_path / "file" / ".lock", "go away")
+
+
+def test_a_folder_is_locked_for_one_at_a_time(tmp_path: Path) -> None:
+    with running(LOCKED_FOLDER, tmp_path) as holder:
+        handle = os.open(tmp_path / ".lock", os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            lock(handle, wait=False)
+        os.close(handle)
+        # Ends its input, and with it the holder: the lock below is waited for until then.
+        assert holder.stdin is not None
+        holder.stdin.close()
+        holder.stdin = None
+        with folder_lock(tmp_path):
+            assert holder.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_a_file_system_without_locks_is_worked_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(_handle: int, _operation: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert claim(tmp_path / ".lock", "go away") is None
+    with folder_lock(tmp_path):
+        pass
+
+
+# The record of a job
+
+
+def only_record(root: Path) -> dict[str, Any]:
+    """Return the one record that lies where it belongs."""
+    (path,) = root.rglob("*.json")
+    assert re.fullmatch(
+        r"run_metadata/m/run_metadata_\d{8}T\d{6}\.\d{6}Z_\d+\.json", str(path.relative_to(root))
+    )
+    content: dict[str, Any] = read_json(path)
+    return content
+
+
+def test_a_job_that_ends_well_leaves_its_record(tmp_path: Path) -> None:
+    with metadata.job_record(tmp_path, "m", "judge") as record:
+        record["tokens"] = {"prompt": 7}
+        assert not [*tmp_path.rglob("*.json")], "written when the job ends"
+    read = only_record(tmp_path)
+    assert read == record
+    assert (read["status"], read["stage"], read["model"]) == ("done", "judge", "m")
+    assert read["duration_s"] >= 0
+    assert {"adhere", "protocol", "python", "aiohttp", "orjson"} <= read["versions"].keys()
+    assert "error" not in read
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ConfigError("x.yaml: wrong"), "failed"),
+        (KeyError("k"), "failed"),
+        (Terminated(signal.SIGTERM), "interrupted"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+)
+def test_a_job_that_fails_leaves_its_record_and_its_error(
+    tmp_path: Path, error: BaseException, status: str
+) -> None:
+    with pytest.raises(type(error)) as raised, metadata.job_record(tmp_path, "m", "predict"):
+        raise error
+    assert raised.value is error
+    read = only_record(tmp_path)
+    assert (read["status"], read["error"]) == (status, f"{type(error).__name__}: {error}")
+
+
+def test_each_job_has_a_record_of_its_own(tmp_path: Path) -> None:
+    for _ in range(20):
+        with metadata.job_record(tmp_path, "m", "judge"):
+            pass
+    assert len([*tmp_path.rglob("*.json")]) == 20
+
+
+def test_no_client_counts_nothing() -> None:
+    assert metadata.client_figures(None) == {
+        "answered": 0,
+        "retries": 0,
+        "failures": {},
+        "tokens": {},
+    }
+
+
+# The frame of a script
+
+
+ENDINGS = {
+    "well": "pass",
+    "named": "raise DataError('data/x.json: item 3: é is wrong\\nand more')",
+    "unexpected": "deep(30)",
+    "argument": "raise SystemExit(2)",
+    "SIGTERM": "print('ready', flush=True); signal.pause()",
+    "SIGINT": "print('ready', flush=True); signal.pause()",
+}
+BY_HAND = """
+import signal, sys
+from adhere import cli
+from adhere.errors import DataError
+def deep(n):
+    return deeper(n - 1) if n else {}["the missing key"]
+def deeper(n):
+    return deep(n - 1)
+def main():
+    print("working", flush=True)
+    ENDING
+cli.by_hand(main)
+"""
+IN_WORKFLOW = """
+import logging, signal, sys
+from pathlib import Path
+from types import SimpleNamespace
+from adhere import cli
+from adhere.errors import DataError
+from adhere.jobs.judge import describe
+from adhere.judging import Judge
+from adhere.metadata import job_record
+def deep(n):
+    return deeper(n - 1) if n else {}["the missing key"]
+def deeper(n):
+    return deep(n - 1)
+def run(job):
+    assert job.plan.limit == 3
+    assert (job.wildcards, job.input, job.output) == ({"run": "1"}, {"a": "in"}, {"b": "out"})
+    assert job.params == {"p": "text"}
+    assert job.log == Path("logs/deep/j.log")
+    logging.getLogger("adhere").info("working on é")
+    with job_record(Path("results"), "m", "judge") as record:
+        record["judge"] = describe(Judge("j", job.plan.project.judges["j"]))
+        ENDING
+cli.in_workflow(
+    SimpleNamespace(
+        log=["logs/deep/j.log"], config={"limit": 3}, wildcards={"run": "1"},
+        input={"a": "in"}, output={"b": "out"}, params={"p": "text"},
+    ),
+    run,
+)
+print("after", flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a script ended, and the folder it ran in."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "logs/deep/j.log").read_text("utf-8")
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return only_record(self.folder / "results")
+
+
+def project(folder: Path) -> Path:
+    """Make the smallest project in a folder."""
+    (folder / "configs").mkdir(parents=True)
+    (folder / "judge_configs").mkdir()
+    (folder / "configs/global.yaml").write_text(
+        "datasets: {own: d.json}\ndefault_datasets: [own]\ndefault_judge: j\n"
+    )
+    (folder / "judge_configs/j.yaml").write_text("model: j\napi_key_env: OPENAI_API_KEY\n")
+    return folder
+
+
+def start(code: str, ending: str, folder: Path) -> "subprocess.Popen[str]":
+    return python(code.replace("ENDING", ENDINGS[ending]), cwd=project(folder))
+
+
+@pytest.fixture(scope="module")
+def endings(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Ended]:
+    """Every ending of both frames: (frame, ending) to how it came out; started all at once."""
+    base = tmp_path_factory.mktemp("frames")
+    started = {
+        (frame, ending): start(code, ending, base / frame / ending)
+        for frame, code in (("by_hand", BY_HAND), ("in_workflow", IN_WORKFLOW))
+        for ending in ENDINGS
+    }
+    ended = {}
+    for (frame, ending), process in started.items():
+        said_first = ""
+        if ending.startswith("SIG"):
+            while not said_first.endswith("ready\n"):
+                assert process.stdout is not None
+                said_first += process.stdout.readline()
+            process.send_signal(getattr(signal, ending))
+        out, err = process.communicate(timeout=60)
+        ended[frame, ending] = Ended(process.returncode, out, err, base / frame / ending)
+    return ended
+
+
+@pytest.mark.parametrize("frame", ["by_hand", "in_workflow"])
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("well", 0),
+        ("named", 1),
+        ("unexpected", 1),
+        ("argument", 2),
+        ("SIGTERM", 143),
+        ("SIGINT", 130),
+    ],
+)
+def test_a_script_ends_with_the_code_of_its_ending(
+    endings: dict[tuple[str, str], Ended], frame: str, ending: str, code: int
+) -> None:
+    ended = endings[frame, ending]
+    assert ended.code == code, ended
+    assert ("after" in ended.out) is (frame == "in_workflow" and ending == "well")
+
+
+def test_by_hand_a_named_error_is_one_message(endings: dict[tuple[str, str], Ended]) -> None:
+    ended = endings["by_hand", "named"]
+    assert ended.out == "working\n"
+    assert ended.err == "error: data/x.json: item 3: é is wrong\nand more\n"
+    assert endings["by_hand", "well"].err == ""
+    assert endings["by_hand", "SIGTERM"].err == "ended by SIGTERM\n"
+
+
+def test_by_hand_an_unexpected_error_is_shown_once_and_whole(
+    endings: dict[tuple[str, str], Ended],
+) -> None:
+    err = endings["by_hand", "unexpected"].err
+    assert err.count("Traceback") == 1
+    assert err.endswith("KeyError: 'the missing key'\n")
+
+
+def test_in_a_workflow_a_named_error_stands_in_the_log_and_on_stderr(
+    endings: dict[tuple[str, str], Ended],
+) -> None:
+    ended = endings["in_workflow", "named"]
+    message = "error: data/x.json: item 3: é is wrong\nand more\n"
+    assert ended.err == f"{message}full log: logs/deep/j.log\n"
+    assert re.fullmatch(
+        rf"\d{{4}}-\d\d-\d\d [\d:]{{8}} working on é\n\d{{4}}-\d\d-\d\d [\d:]{{8}} {message}",
+        ended.log,
+    )
+    assert "Traceback" not in ended.err + ended.log
+
+
+def test_in_a_workflow_an_unexpected_error_is_quoted_and_stands_whole_in_the_log(
+    endings: dict[tuple[str, str], Ended],
+) -> None:
+    ended = endings["in_workflow", "unexpected"]
+    quoted = ended.err.splitlines()
+    assert quoted[0] == "unexpected error:"
+    assert quoted[-2:] == ["KeyError: 'the missing key'", "full log: logs/deep/j.log"]
+    assert len(quoted) <= 20
+    assert "Traceback" in ended.log
+    assert "\n".join(quoted[1:-1]) in ended.log
+    assert "job_record" in ended.log, "the beginning, which was not quoted"
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "error"),
+    [
+        ("well", "done", None),
+        ("named", "failed", "DataError: data/x.json: item 3: é is wrong\nand more"),
+        ("unexpected", "failed", "KeyError: 'the missing key'"),
+        ("SIGTERM", "interrupted", "Terminated: 143"),
+        ("SIGINT", "interrupted", "Terminated: 130"),
+    ],
+)
+def test_a_job_leaves_a_record_however_it_ends(
+    endings: dict[tuple[str, str], Ended], ending: str, status: str, error: str | None
+) -> None:
+    ended = endings["in_workflow", ending]
+    assert (ended.record["status"], ended.record.get("error")) == (status, error)
+    assert ended.record["judge"]["config"] == {"model": "j", "api_key_env": "OPENAI_API_KEY"}
+    if ending.startswith("SIG"):
+        assert ended.log.endswith(f"ended by {ending}\n")
+
+
+def test_no_key_is_written_or_said_anywhere(endings: dict[tuple[str, str], Ended]) -> None:
+    for ended in endings.values():
+        assert KEY not in ended.out + ended.err
+        for path in ended.folder.rglob("*"):
+            assert not path.is_file() or KEY not in path.read_text("utf-8"), path
+
+
+def test_a_broken_project_is_one_message_of_the_job(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "configs/global.yaml").write_text("datasets: [")
+    process = python(IN_WORKFLOW.replace("ENDING", "pass"), cwd=folder)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.startswith("error: configs/global.yaml: not valid YAML")
+    assert err.endswith("full log: logs/deep/j.log\n")
+
+
+# What is open
+
+
+def evaluated(root: Path, cell: Cell, *, pending: object = 0, retryable: object = 0) -> Evaluation:
+    """Write what a finished cell leaves that says whether anything is open."""
+    evaluation = Evaluation(cell, "j")
+    write_json(files.prediction(root, cell), [])
+    write_json(files.run_config(root, cell), {"datasets": {cell.dataset: {"pending": pending}}})
+    results = files.results(root, evaluation)
+    write_json(results, [])
+    write_json(files.judge_run(results), {"retryable": retryable})
+    return evaluation
+
+
+@pytest.mark.parametrize(
+    ("pending", "retryable", "said"),
+    [
+        (0, 0, None),
+        (1, 0, "incomplete: 1 prediction failed"),
+        (2, 0, "incomplete: 2 predictions failed"),
+        (0, 1, "incomplete: 1 verdict failed"),
+        (3, 4, "incomplete: 3 predictions and 4 verdicts failed"),
+    ],
+)
+def test_one_line_says_what_may_be_tried_again(
+    tmp_path: Path, pending: int, retryable: int, said: str | None
+) -> None:
+    cell = Cell("m", "d", 1, "eval")
+    evaluation = evaluated(tmp_path, cell, pending=pending, retryable=retryable)
+    assert pending_predictions(tmp_path, cell) == pending
+    assert retryable_verdicts(tmp_path, evaluation) == retryable
+    line = open_work(tmp_path, [cell], [evaluation])
+    if said is None or line is None:
+        assert line is said
+    else:
+        assert line.startswith(said)
+        assert "snakemake retry" in line
+        assert "\n" not in line
+
+
+def test_open_work_adds_up_over_what_is_finished(tmp_path: Path) -> None:
+    cells = [Cell("m", "d", run, "eval") for run in (1, 2, 3)]
+    judged = [evaluated(tmp_path, c, pending=c.run, retryable=10 * c.run) for c in cells[:2]]
+    evaluations = [*judged, Evaluation(cells[2], "j")]
+    line = open_work(tmp_path, cells, evaluations)
+    assert line is not None
+    assert line.startswith("incomplete: 3 predictions and 30 verdicts ")
+    assert open_work(tmp_path, [], []) is None
+    files.prediction(tmp_path, cells[0]).unlink()
+    assert pending_predictions(tmp_path, cells[0]) == 0, "it is to be computed anyway"
+
+
+def test_an_evaluation_is_finished_with_its_score(tmp_path: Path) -> None:
+    evaluation = evaluated(tmp_path, Cell("m", "d", 1, "eval"))
+    assert not scored(tmp_path, evaluation)
+    accuracy = files.results(tmp_path, evaluation).with_name("accuracy.json")
+    accuracy.write_text(json.dumps({}))
+    assert scored(tmp_path, evaluation)
