@@ -120,8 +120,8 @@ def _override(project: Project, selection: Mapping[str, Any]) -> Project:
     return replace(project, config=parse(GlobalConfig, content, "--config"))
 
 
-def _words(value: Any) -> list[str]:
-    """Split ``A,B`` (or take a list, as a profile may hold) into names."""
+def words(value: Any) -> list[str]:
+    """Split ``A,B`` (or take a list, as a configuration file may hold) into names."""
     parts = value if isinstance(value, list | tuple) else str(value).split(",")
     return [text for part in parts if (text := str(part).strip())]
 
@@ -131,7 +131,7 @@ def _choose(
 ) -> list[str] | None:
     if selection.get(key) is None:
         return None
-    names = list(dict.fromkeys(_words(selection[key])))
+    names = list(dict.fromkeys(words(selection[key])))
     for name in names:
         if name not in known:
             place = f"there is no {file.format(name)}" if "{}" in file else f"not in {file}"
@@ -150,7 +150,7 @@ def _modes(
     every = {name: project.models[name].mode_names for name in models}
     if selection.get("modes") is None:
         return every
-    wanted = _words(selection["modes"])
+    wanted = words(selection["modes"])
     # Where nothing is enabled, the mode may still be one of existing predictions.
     models_with = every.values() or [m.mode_names for m in project.models.values()]
     offered = sorted({mode for modes in models_with for mode in modes})

@@ -16,7 +16,7 @@ from adhere.jobs.endpoints import judge_endpoint, model_endpoint
 from adhere.judging import Judge
 from adhere.locks import claim
 from adhere.names import unlimited
-from adhere.plan import Cell, Evaluation, Plan, make_plan
+from adhere.plan import Cell, Evaluation, Plan, make_plan, words
 from adhere.prediction import mode_of, recorded, task_of
 from adhere.status import Attempts, open_work, pending_predictions, retryable_verdicts
 
@@ -104,10 +104,9 @@ class View:
         """Whether an existing cell is meant; without a selection every one is."""
         chosen = self._selection
         base, limit = unlimited(cell.dataset)
-        modes = self.plan.modes.get(cell.model, ())
         return (
-            ("models" not in chosen or cell.model in self.plan.modes)
-            and ("modes" not in chosen or cell.mode in modes)
+            ("models" not in chosen or cell.model in words(chosen["models"]))
+            and ("modes" not in chosen or cell.mode in words(chosen["modes"]))
             and ("datasets" not in chosen or base in self.plan.datasets)
             and ("limit" not in chosen or limit == self.plan.limit)
             and ("repeats" not in chosen or cell.run <= self.repeats)
@@ -173,6 +172,11 @@ class View:
     def gpus(self, wildcards: Wildcards) -> int:
         """GPUs that serving a model takes."""
         return self.plan.project.models[wildcards.model].gpu_count
+
+    def judge_gpus(self, wildcards: Wildcards) -> int:
+        """GPUs that a judge takes which its job serves."""
+        local = self.plan.project.judges[wildcards.judge].local
+        return local.gpu_count if local is not None else 0
 
     def served(self, wildcards: Wildcards) -> list[str]:
         """Stamp of the model's server, needed only while a local model's cell is unfinished."""

@@ -18,6 +18,8 @@ if VIEW.judges:
             "<logs>/judge/{model}__{mode}/run{run}_{judge}/{dataset}.log",
         conda:
             "../envs/adhere.yaml"
+        resources:
+            gpu=plan("judge_gpus"),
         params:
             judge=plan("judge_identity"),
             dataset_sha256=plan("dataset_sha256"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from mock_endpoint import MockConfig, Reply, Rule, RunningMock, start_mock
+from mock_endpoint import ErrorBody, MockConfig, Reply, Rule, RunningMock, start_mock
 from workflow_project import (
     KEY,
     KEY_VARIABLE,
@@ -243,7 +243,7 @@ def test_predictions_then_evaluations_then_scores(
     # A changed model is no reason to start it: what exists is judged.
     fresh.change_yaml("configs/alpha.yaml", modes={"plain": {"temperature": 0.9}})
     mock.reset()
-    called = fresh.snakemake("evaluations")
+    called = fresh.snakemake("evaluations", "--config", "models=alpha")
     assert called.code == 0, called.text
     assert called.jobs == {"judge": 4, "score": 4, "aggregate": 1, "evaluations": 1}
     assert set(mock.stats().models) == {"judge-1"}
@@ -301,6 +301,10 @@ def test_key_from_dotenv(fresh: WorkflowProject) -> None:
     [
         (Reply(status=401), "check the key"),
         (Reply(status=404), "check `model` and `base_url`"),
+        (
+            Reply(status=400, error=ErrorBody(code="unsupported_parameter", param="top_p")),
+            "write `not_sent`",
+        ),
     ],
 )
 def test_refusing_endpoint_stops_its_model_only(
