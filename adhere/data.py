@@ -4,6 +4,7 @@ Rows are kept exactly as they are in the file; ``Constraint`` reads them toleran
 an item is its position, of a constraint its position in the item: ids repeat and may be absent.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -11,11 +12,15 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from adhere.errors import DataError
-from adhere.jsonio import dumps, fingerprint, read_json, read_jsonl
+from adhere.jsonio import canonical, dumps, fingerprint, read_json, read_jsonl
 
 StepType = Literal["llm", "llm_conditional_check", "code"]
 STEP_TYPES: tuple[str, ...] = get_args(StepType)
 Row = dict[str, Any]
+# Keys of a constraint as AgentIF's files misspell them, and what they are read as.
+MISSPELT = {"is meta": "is_meta", "is_meat": "is_meta", "other info": "other_info"}
+# What a step may require: every step is given the response, and nothing else.
+_REQUIRED_KEYS = (None, [], ["response"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +73,28 @@ def label(index: int, row: Row) -> str:
 
 def load_rows(path: Path) -> list[Row]:
     """Read rows from a JSON list or JSONL, plain or gzip. Raises DataError."""
-    name = path.name.removesuffix(".gz")
-    content = read_jsonl(path) if name.endswith(".jsonl") else read_json(path)
+    return as_rows(read_jsonl(path) if is_jsonl(path) else read_json(path), str(path))
+
+
+def is_jsonl(path: Path) -> bool:
+    """Whether a file holds one item a line, going by its name."""
+    return path.name.removesuffix(".gz").endswith(".jsonl")
+
+
+def as_rows(content: Any, shown: str) -> list[Row]:
+    """Return parsed content that is a list of objects; ``shown`` names it. Raises DataError."""
     if not isinstance(content, list):
-        raise DataError(f"{path}: must hold a list of items, found {type(content).__name__}")
+        raise DataError(f"{shown}: must hold a list of items, found {type(content).__name__}")
     if not content:
-        raise DataError(f"{path}: holds no item: nothing can be evaluated")
+        raise DataError(f"{shown}: holds no item: nothing can be evaluated")
     for index, row in enumerate(content):
         if not isinstance(row, dict):
-            raise DataError(f"{path}: item {index + 1}: must be an object, found {row!r:.60}")
+            raise DataError(f"{shown}: item {index + 1}: must be an object, found {row!r:.60}")
         try:
             # Nested as in the file that the rows will be written to.
             dumps([row])
         except TypeError as error:
-            raise DataError(f"{path}: {label(index, row)}: cannot be kept: {error}") from None
+            raise DataError(f"{shown}: {label(index, row)}: cannot be kept: {error}") from None
     return content
 
 
@@ -91,16 +104,23 @@ def load(name: str, path: Path) -> Dataset:
     Raises DataError naming the file, and the item, constraint and key of every problem (the first
     twenty of them).
     """
-    rows = load_rows(path)
+    return as_dataset(name, path, load_rows(path), str(path))
+
+
+def as_dataset(name: str, path: Path, rows: Sequence[Row], shown: str) -> Dataset:
+    """Validate rows that are, or are to be, the dataset in ``path``; ``shown`` names them.
+
+    Raises DataError as ``load`` does.
+    """
     problems = [
-        f"{path}: {label(i, row)}: {problem}"
+        f"{shown}: {label(i, row)}: {problem}"
         for i, row in enumerate(rows)
         for problem in check(row)
     ]
     if problems:
         more = [f"… and {len(problems) - 20} problems more"] if len(problems) > 20 else []
         raise DataError("\n".join(problems[:20] + more))
-    return Dataset(name, path, tuple(rows), fingerprint(rows), len(rows))
+    return Dataset(name, path, tuple(rows), fingerprint(list(rows)), len(rows))
 
 
 @lru_cache(maxsize=16)
@@ -114,8 +134,10 @@ def load_cached(name: str, path: Path) -> Dataset:
         state = path.stat()
     except OSError as error:
         raise DataError(
-            f"{path}: dataset {name!r} cannot be read: {error.strerror}; see data/README.md for "
-            "where to get it, or correct `datasets` in configs/global.yaml"
+            f"{path}: dataset {name!r} cannot be read: {error.strerror}. For one of "
+            f"data/sources.yaml run `snakemake fetch --config datasets={name}`, or put a copy "
+            f"there with `python scripts/fetch.py --dataset {name} --from FILE`; for your own, "
+            "correct `datasets` in configs/global.yaml. See data/README.md"
         ) from None
     return _load_cached(name, path, state.st_size, state.st_mtime_ns)
 
@@ -159,7 +181,7 @@ def _check_constraint(constraint: object) -> list[str]:
             problems.append(f"{where}: type: found {found!r:.60}; allowed: {', '.join(STEP_TYPES)}")
         elif not isinstance(step.get("exec"), str) or not step["exec"].strip():
             problems.append(f"{where}: exec: must be a text that is not empty")
-        elif (keys := step.get("required_keys")) is not None and keys != ["response"]:
+        elif (keys := step.get("required_keys")) not in _REQUIRED_KEYS:
             problems.append(f"{where}: required_keys: found {keys!r:.60}; supported: ['response']")
     return problems
 
@@ -189,3 +211,28 @@ def asks_judge(rows: Sequence[Row]) -> bool:
     """Whether any step of any constraint asks a judge."""
     steps = (s for row in rows for raw in row["constraints"] for s in raw["evaluation"])
     return any(step["type"] != "code" for step in steps)
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """Return what is read otherwise than it stands in a checked dataset, one sentence a kind."""
+    raws = [raw for row in rows for raw in row["constraints"]]
+    found = Counter(key for raw in raws for key in MISSPELT if key in raw)
+    texts = [
+        f"{_many(found[key], 'constraint')} with `{key}`: read as `{right}`"
+        for key, right in MISSPELT.items()
+        if found[key]
+    ]
+    without = sum(row.get("id") is None for row in rows)
+    if without:
+        texts.append(f"{_many(without, 'item')} without `id`: known by position, as all are")
+    twins = occurrences([canonical([row["input"], row["constraints"]]).hex() for row in rows])
+    if repeated := sum(number > 0 for number in twins):
+        texts.append(f"{_many(repeated, 'item')} the same as another one: kept, and counted apart")
+    own = sum("output" in row for row in rows)
+    if own:
+        texts.append(f"{_many(own, 'item')} with an `output` of its own: no model sees it")
+    return texts
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("s" if number != 1 else "")
