@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -396,3 +397,27 @@ def test_second_workflow_is_refused(fresh: WorkflowProject, mock: RunningMock) -
     finally:
         first.kill()
         first.wait(timeout=60)
+
+
+def test_judge_changed_half_way_does_not_mix(fresh: WorkflowProject) -> None:
+    options = ("--config", "modes=plain", "repeats=2")
+    scores = "results/scores/alpha__plain/run{}_strict/tiny/accuracy.json"
+    assert fresh.snakemake(scores.format(1), *options).code == 0
+    fresh.change_yaml("judge_configs/strict.yaml", temperature=0.3)
+    assert fresh.snakemake(scores.format(2), *options).code == 0
+    done = subprocess.run(
+        [sys.executable, "scripts/aggregate.py", "--repeats", "2"],
+        cwd=fresh.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    groups = fresh.json("results/summary.json")["groups"]
+    assert len({group["judge"]["hash"] for group in groups}) == 2
+    assert [row["CSR"]["runs"] for group in groups for row in group["rows"]] == [1, 1]
+    assert "judge config" in (fresh.root / "results/summary.md").read_text("utf-8")
+    # The next full call makes them alike again.
+    assert fresh.snakemake(*options).code == 0
+    (group,) = fresh.json("results/summary.json")["groups"]
+    assert [row["CSR"]["runs"] for row in group["rows"]] == [2]
