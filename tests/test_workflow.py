@@ -408,6 +408,7 @@ def test_judge_changed_half_way_does_not_mix(fresh: WorkflowProject) -> None:
     done = subprocess.run(
         [sys.executable, "scripts/aggregate.py", "--repeats", "2"],
         cwd=fresh.root,
+        env=fresh.environment({"PYTHONPATH": str(fresh.root)}),
         capture_output=True,
         text=True,
         check=False,
