@@ -3,15 +3,16 @@
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(if $(shell command -v $(p)),$(p))))
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := adhere scripts tests
+SOURCES := adhere bench scripts tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup run test check format lock clean
+.PHONY: help setup run test check bench-sandbox format lock clean
 
 help:
 	@echo "make run     set up, run the demonstration on the embedded model, show the summary"
 	@echo "make test    set up, run every test"
 	@echo "make check   formatting, lint, types, workflow lint, field reference"
+	@echo "make bench-sandbox   checks/s in the sandbox beside in-process execution"
 	@echo "make setup   only make $(VENV) from requirements.lock"
 	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
 	@echo "make clean   remove what make and the demonstration made; results/ stays"
@@ -40,6 +41,9 @@ check: setup
 	snakefmt --check Snakefile rules
 	snakemake --lint
 	python -m adhere.config.reference --check
+
+bench-sandbox: setup
+	python bench/sandbox.py
 
 format: setup
 	ruff format $(SOURCES)

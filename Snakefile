@@ -15,6 +15,7 @@ rule all:
         "<results>/summary.md",
 
 
+include: "rules/data.smk"
 include: "rules/predict.smk"
 include: "rules/judge.smk"
 include: "rules/score.smk"

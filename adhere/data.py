@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from adhere.errors import DataError
-from adhere.jsonio import canonical, dumps, fingerprint, read_json, read_jsonl
+from adhere.jsonio import dumps, fingerprint, read_json, read_jsonl
 
 StepType = Literal["llm", "llm_conditional_check", "code"]
 STEP_TYPES: tuple[str, ...] = get_args(StepType)
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 # Keys of a constraint as AgentIF's files misspell them, and what they are read as.
 MISSPELT = {"is meta": "is_meta", "is_meat": "is_meta", "other info": "other_info"}
 # What a step may require: every step is given the response, and nothing else.
-_REQUIRED_KEYS = (None, [], ["response"])
+_REQUIRED_KEYS: tuple[list[str] | None, ...] = (None, [], ["response"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +134,8 @@ def load_cached(name: str, path: Path) -> Dataset:
         state = path.stat()
     except OSError as error:
         raise DataError(
-            f"{path}: dataset {name!r} cannot be read: {error.strerror}. For one of "
-            f"data/sources.yaml run `snakemake fetch --config datasets={name}`, or put a copy "
-            f"there with `python scripts/fetch.py --dataset {name} --from FILE`; for your own, "
-            "correct `datasets` in configs/global.yaml. See data/README.md"
+            f"{path}: dataset {name!r} cannot be read: {error.strerror}; see data/README.md for "
+            "where to get it, or correct `datasets` in configs/global.yaml"
         ) from None
     return _load_cached(name, path, state.st_size, state.st_mtime_ns)
 
@@ -225,7 +223,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     without = sum(row.get("id") is None for row in rows)
     if without:
         texts.append(f"{_many(without, 'item')} without `id`: known by position, as all are")
-    twins = occurrences([canonical([row["input"], row["constraints"]]).hex() for row in rows])
+    twins = occurrences([fingerprint([row["input"], row["constraints"]]) for row in rows])
     if repeated := sum(number > 0 for number in twins):
         texts.append(f"{_many(repeated, 'item')} the same as another one: kept, and counted apart")
     own = sum("output" in row for row in rows)

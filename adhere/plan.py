@@ -15,7 +15,7 @@ from adhere.errors import ConfigError
 from adhere.names import limited
 
 # Keys of `--config`. The second group overrides the field of that name in configs/global.yaml.
-SELECTION = ("models", "modes", "judges", "datasets", "limit", "retry")
+SELECTION = ("models", "modes", "judges", "datasets", "limit", "retry", "accept_dataset")
 OVERRIDES = ("repeats", "results_root", "policy", "concurrency")
 
 
@@ -42,7 +42,7 @@ class Plan:
     """The selected part of a project.
 
     ``modes`` maps each selected model to its selected modes; ``datasets`` are the configured
-    names, without the limit.
+    names, without the limit. ``accept_dataset`` says that files of no known version are meant.
     """
 
     project: Project
@@ -51,6 +51,7 @@ class Plan:
     datasets: tuple[str, ...]
     limit: int | None = None
     retry: bool = False
+    accept_dataset: bool = False
 
     @property
     def config(self) -> GlobalConfig:
@@ -106,6 +107,7 @@ def make_plan(project: Project, selection: Mapping[str, Any]) -> Plan:
         tuple(dict.fromkeys(datasets if datasets is not None else config.default_datasets)),
         limit=_limit(selection.get("limit")),
         retry=_flag("retry", selection.get("retry", False)),
+        accept_dataset=_flag("accept_dataset", selection.get("accept_dataset", False)),
     )
 
 

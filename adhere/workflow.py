@@ -3,25 +3,29 @@
 The Snakefile's functions are one line each; what they say is decided and tested here.
 """
 
+import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from adhere import data, files
 from adhere.config import load_project
 from adhere.errors import ConfigError
+from adhere.existing import existing_predictions, existing_results, misplaced_results
 from adhere.jobs.endpoints import judge_endpoint, model_endpoint
 from adhere.judging import Judge
 from adhere.locks import claim
 from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation, Plan, make_plan, words
 from adhere.prediction import mode_of, recorded, task_of
+from adhere.sources import Datasets
 from adhere.status import Attempts, open_work, pending_predictions, retryable_verdicts
 
+_LOG = logging.getLogger("adhere")
 # Targets that change what is planned; all others are plain names of rules or files.
-RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list")
+RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list", "fetch")
 
 
 class Wildcards(Protocol):
@@ -44,6 +48,7 @@ class View:
         self.root = plan.results_root
         self.attempts = Attempts(self.root / ".attempts.json", again=plan.retry)
         self._lock: int | None = None
+        self._datasets = Datasets(plan.project.root, accept=plan.accept_dataset)
         # Existing files are only judged, or only scored, where that is what was asked for: the
         # rules that would make them anew are left out.
         self.predicts = not targets & {"evaluations", "scores"}
@@ -80,9 +85,8 @@ class View:
     def dataset(self, name: str) -> data.Dataset:
         """Load a dataset, with its limit; once for each state of its file."""
         base, limit = unlimited(name)
-        return data.load_cached(base, self.plan.project.root / self._dataset_file(name)).first(
-            limit
-        )
+        path = self.plan.project.root / self._dataset_file(name)
+        return self._datasets.load(base, path).first(limit)
 
     # What is asked for
 
@@ -110,7 +114,8 @@ class View:
             and ("datasets" not in chosen or base in self.plan.datasets)
             and ("limit" not in chosen or limit == self.plan.limit)
             and ("repeats" not in chosen or cell.run <= self.repeats)
-            and base in self.plan.config.datasets
+            # Judging needs the dataset's constraints, scoring only what is judged.
+            and (not self.judges or base in self.plan.config.datasets)
         )
 
     def predictions(self, _wildcards: object = None) -> list[str]:
@@ -228,6 +233,10 @@ class View:
             "its own with --config results_root=…",
         )
         self.attempts.save()
+        self._datasets.record()
+        if "scores" in self.targets:
+            for path in misplaced_results(self.root):
+                _LOG.warning("left out: %s: scripts/adopt.py takes over what others wrote", path)
         project = self.plan.project
         todo = [(rule, wildcards) for rule, wildcards in jobs]
         models = {w.model for rule, w in todo if rule == "predict"}
@@ -245,6 +254,8 @@ class View:
 
     def open_work(self) -> str | None:
         """One line that says what may be tried again; None where everything is final."""
+        if self.targets == {"fetch"}:
+            return None
         return open_work(self.root, self.cells(), self.evaluations())
 
     def open_work_marker(self, _wildcards: object = None) -> str:
@@ -291,21 +302,3 @@ def _check(made: View) -> None:
 
 def _cell(wildcards: Wildcards) -> Cell:
     return Cell(wildcards.model, wildcards.mode, int(wildcards.run), wildcards.dataset)
-
-
-def existing_predictions(root: Path) -> Iterator[Cell]:
-    """Yield the cell of every prediction file below ``root``."""
-    for path in sorted(root.glob("prediction/*/run*/*.json")):
-        model, separator, mode = path.parent.parent.name.rpartition("__")
-        run = path.parent.name.removeprefix("run")
-        if separator and run.isdecimal() and path.name != "run_config.json":
-            yield Cell(model, mode, int(run), path.name.removesuffix(".json"))
-
-
-def existing_results(root: Path) -> Iterator[Evaluation]:
-    """Yield the evaluation of every results file below ``root``."""
-    for path in sorted(root.glob("scores/*/run*_*/*/results.json")):
-        model, separator, mode = path.parts[-4].rpartition("__")
-        run, _, judge = path.parts[-3].removeprefix("run").partition("_")
-        if separator and run.isdecimal() and judge:
-            yield Evaluation(Cell(model, mode, int(run), path.parts[-2]), judge)

@@ -1,4 +1,5 @@
-# Targets to ask for by name, beside all: predictions, evaluations, scores, retry, list.
+# Targets to ask for by name, beside all: predictions, evaluations, scores, retry, list; and fetch,
+# in data.smk.
 
 
 localrules:

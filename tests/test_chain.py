@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adhere.checkers import CheckResult
 from adhere.data import Step, StepType
 from adhere.judging.chain import NOT_APPLICABLE, Answered, Outcome, Tools, fill, run_chain
 from adhere.verdict import parse
+
+# A busy machine is no reason to fail.
+PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 ANSWER = "The model's own answer"
 SEQUENCES: tuple[tuple[StepType, ...], ...] = (
@@ -312,6 +315,7 @@ def test_a_chain_never_reads_an_inserted_text_again(working: str) -> None:
 PARTS = st.text(st.characters(blacklist_characters="{}"), max_size=40)
 
 
+@PATIENT
 @given(st.lists(PARTS, min_size=1, max_size=4), st.text(max_size=60))
 def test_every_place_is_filled_once(parts: list[str], working: str) -> None:
     prompt = "{response}".join(parts)

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adhere.errors import DataError, JournalError
 from adhere.journal import Journal, parse, read
 from adhere.jsonio import dumps, read_json, write_json
+
+# A busy machine is no reason to fail.
+PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("ADHERE_SHARED", ROOT.parent / "shared"))
@@ -95,17 +98,25 @@ def test_garbage_lines_are_counted_and_left(tmp_path: Path, garbage: bytes) -> N
 
 def test_only_a_newline_ends_a_line() -> None:
     """A raw line separator or next-line character inside a text, and a \\r after a line."""
-    raw = '{"fp": "a", "value": "x\u2028y\u2029z\x85"}\r\n\n \n{"fp":"b","value":"\\r"}\n'.encode()
+    lines = [
+        '{"fp": "a", "value": "x\u2028y\u2029z\x85",\r"x":0}\r',
+        "",
+        " ",
+        '{"fp":"b","value":"\\r"}',
+    ]
+    raw = "".join(f"{text}\n" for text in lines).encode()
     entries, unreadable = parse(raw)
     assert (values(entries), unreadable) == ({"a": "x\u2028y\u2029z\x85", "b": "\r"}, 0)
 
 
+@PATIENT
 @given(st.binary(max_size=200))
 def test_no_bytes_crash_the_reader(raw: bytes) -> None:
     entries, unreadable = parse(raw)
     assert len(entries) + unreadable <= raw.count(b"\n") + 1
 
 
+@PATIENT
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=9)), unique_by=lambda e: e[0]))
 def test_bytes_around_lines_cost_no_line(lines: list[tuple[str, str]]) -> None:
     raw = b"\xff{\n".join(line(fp, value) for fp, value in lines)
@@ -114,6 +125,7 @@ def test_bytes_around_lines_cost_no_line(lines: list[tuple[str, str]]) -> None:
     assert unreadable == max(len(lines) - 1, 0)
 
 
+@PATIENT
 @given(
     st.lists(st.text(max_size=5), unique=True).flatmap(
         lambda fps: st.tuples(st.just(fps), st.permutations(fps))

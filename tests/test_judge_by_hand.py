@@ -14,7 +14,7 @@ import yaml
 from mock_endpoint import MockConfig, Reply, Rule, RunningMock, start_mock
 
 from adhere.data import Row
-from adhere.errors import AdhereError
+from adhere.errors import AdhereError, EndpointError
 from adhere.jobs import judge_by_hand
 from adhere.jsonio import read_json, write_json
 
@@ -227,9 +227,8 @@ def write_inputs(path: Path) -> None:
             KEY,
             "--judge nobody: there is no judge_configs/nobody.yaml (there are: mock, other)",
         ),
-        (("p.json",), "sk-wrong-987", "judge_configs/mock.yaml: http"),
     ],
-    ids=["key", "file", "judge", "wrong key"],
+    ids=["key", "file", "judge"],
 )
 def test_an_error_is_one_message_and_exit_code_1(
     folder: Folder, arguments: tuple[str, ...], key: str | None, message: str
@@ -277,6 +276,18 @@ def test_each_problem_names_its_place(
     assert message in str(error.value)
     assert KEY not in str(error.value)
     assert not (folder.path / "r.json").exists()
+
+
+def test_a_refused_key_is_named_by_its_file(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_inputs(folder.path)
+    monkeypatch.chdir(folder.path)
+    monkeypatch.setenv("MOCK_KEY", "sk-wrong-987")
+    monkeypatch.setattr(sys, "argv", ["judge.py", "--input", "p.json", "--output", "r.json"])
+    with pytest.raises(EndpointError, match=r"^judge_configs/mock\.yaml: http.* unauthorised") as e:
+        judge_by_hand.main()
+    assert "sk-wrong" not in str(e.value)
 
 
 def test_help_says_what_there_is(folder: Folder) -> None:

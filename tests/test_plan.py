@@ -146,8 +146,8 @@ def test_nothing_given_is_nothing_selected() -> None:
 @pytest.mark.parametrize(
     ("selection", "expected"),
     [
-        ({"model": "on"}, "--config model=…: unknown key (did you mean `models`?); allowed: con"),
-        ({"colour": 1}, "--config colour=…: unknown key; allowed: concurrency, datasets, judges"),
+        ({"model": "on"}, "--config model=…: unknown key (did you mean `models`?); allowed: acc"),
+        ({"colour": 1}, "--config colour=…: unknown key; allowed: accept_dataset, concurrency"),
         ({"models": "onn"}, "--config models=onn: there is no configs/onn.yaml (did you mean `on`"),
         ({"models": "on,zzzzz"}, "--config models=zzzzz: there is no configs/zzzzz.yaml; known: o"),
         ({"models": 7}, "--config models=7: there is no configs/7.yaml; known: on, two, off, 1"),

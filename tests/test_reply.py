@@ -650,7 +650,7 @@ def _survives(body: bytes, status: int) -> None:
         orjson.dumps(outcome)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=400), st.integers(300, 599))
 @example(b'{"error":{"message":"context length ' + b"9" * 5000 + b'"}}', 400)
 @example(b'{"choices":[{"message":{"content":"\\ud800"}}],"usage":{"a":' + b"9" * 99 + b"}}", 400)
@@ -659,7 +659,7 @@ def test_any_bytes(body: bytes, status: int) -> None:
     _survives(body, status)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), LIKELY, max_size=6) | LIKELY, st.integers(300, 599))
 def test_any_json(value: Any, status: int) -> None:
     _survives(json.dumps(value).encode(), status)

@@ -1,13 +1,16 @@
 """Run a dataset's checkers (``check_following(response)``) outside the judging process.
 
-    pool.py     CheckerPool, what the judge uses: hands each check to a free server
-    worker.py   one server as the judging process sees it: start, request, cancel, stop
-    server.py   the fork server: one fork per check, time limit, kill, reap
-    child.py    the forked process: runs the source, converts the result, sends one frame
-    confine.py  what the server and each child give up before they run foreign code
-    frames.py   the bytes that travel between them
-    source.py   the one repair made to a checker's source
-    result.py   CheckResult
+    pool.py       CheckerPool, what the judge uses: hands each check to a free server
+    worker.py     one server as the judging process sees it: start, request, cancel, stop
+    server.py     the fork server, alone in its interpreter
+    supervise.py  one fork per check: time limit, kill, reap
+    child.py      the forked process: runs the source, converts the result, sends one frame
+    confine.py    what the server and each child give up before they run foreign code, with
+                  landlock.py (files), seccomp.py (system calls), bpf.py, syscalls.py
+    isolation.py  how well that isolates here, found by attempts.py
+    frames.py     the bytes that travel between them
+    source.py     the one repair made to a checker's source
+    result.py     CheckResult
 
 The server starts in a small interpreter of its own and imports its modules from this package, so
 the names below are loaded on first use: the judging side brings asyncio and much else with it.

@@ -25,6 +25,7 @@ _type_module = type.__dict__["__module__"].__get__
 # Exit codes that say why there is no result although the checker ended.
 EXIT_UNREPORTED: Final = 70
 EXIT_NO_NONCE: Final = 71
+EXIT_UNCONFINED: Final = 72
 
 _FILE: Final = "<checker>"
 _MODULE: Final = "checker"

@@ -1,9 +1,10 @@
 """What the server and each check's process give up before foreign code runs.
 
-This is the one place where isolation is installed. ``confine_server`` runs once, in the server,
-before its first fork, and everything it sets is inherited; ``confine_check`` runs in each forked
-process. What stands here keeps a check's processes, time and memory within bounds; it does not
-keep it from reading files or from the network. Linux only.
+This is the one place where isolation is installed. A ``Confinement`` is made once, in the server,
+before its first fork, and everything that making it sets is inherited; its ``enter`` runs in each
+forked process. Resource limits and the ties between processes are here; landlock.py says which
+files there are, seccomp.py which system calls. Either may be missing: attempts.py finds out what
+that allows. What was there when the server started is required of every check. Linux only.
 """
 
 import ctypes
@@ -14,7 +15,11 @@ import signal
 from collections.abc import Iterable
 from typing import Final
 
+from adhere.checkers.landlock import Landlock
+from adhere.checkers.seccomp import Seccomp
+
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_SET_NO_NEW_PRIVS: Final = 38
 
@@ -29,22 +34,55 @@ _EMPTY_FOLDERS: Final = ("/proc/tty/ldisc", "/var/empty", "/")
 # (which, (soft, hard)), as resource.setrlimit takes them.
 Limits = tuple[tuple[int, tuple[int, int]], ...]
 
-_libc = ctypes.CDLL(None)
+# Root's power to read files that others own (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH), which an
+# installation in another user's folder may need; every other capability is given up.
+_KEPT_CAPABILITIES: Final = 1 << 1 | 1 << 2
+_CAPABILITY_VERSION: Final = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
-def confine_server() -> None:
-    """Prepare the server: ties to its parent, adoption of orphans, no privileges to gain.
+class Confinement:
+    """What this machine offers to confine checks, prepared in the server."""
 
-    When the judging process dies the server reads the end of its socket and ends with everything
-    below it; SIGCONT on the parent's death wakes a server that a checker has stopped. As subreaper
-    it becomes the parent of daemons that checkers leave behind, and can kill them.
-    """
-    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
-    _prefer_for_oom_kill()
-    _enter_first(_EMPTY_FOLDERS)
-    os.umask(0o077)
+    def __init__(self) -> None:
+        """Prepare the server: ties to its parent, adoption of orphans, no privileges to gain.
+
+        When the judging process dies the server reads the end of its socket and ends with
+        everything below it; SIGCONT on the parent's death wakes a server that a checker has
+        stopped. As subreaper it becomes the parent of daemons that checkers leave behind, and can
+        kill them. The last step takes from it the system calls that it has no use for.
+        """
+        _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+        _prefer_for_oom_kill()
+        _enter_first(_EMPTY_FOLDERS)
+        os.umask(0o077)
+        self._server = os.getpid()
+        self._capabilities = _Capabilities()
+        self._landlock = _landlock()
+        self._seccomp = _seccomp(writing=self._landlock is not None)
+
+    def enter(self, limits: Limits) -> None:
+        """Confine the current process, just forked from the server, before it runs a checker.
+
+        It gets a session of its own, dies with the server, keeps to ``limits``, and has the files
+        and system calls of a check. Raises OSError where something cannot be given up.
+        """
+        os.setsid()
+        self._capabilities.drop()
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != self._server:
+            os._exit(1)
+        # No core for the system to keep, and nothing for other checks of this user to look into.
+        _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+        for which, pair in limits:
+            resource.setrlimit(which, pair)
+        if self._landlock:
+            self._landlock.enforce()
+        if self._seccomp:
+            self._seccomp.enter()
 
 
 def limits(timeout_s: float, memory_mb: int) -> Limits:
@@ -66,17 +104,36 @@ def limits(timeout_s: float, memory_mb: int) -> Limits:
     return tuple((which, _at_most(which, pair)) for which, pair in wanted.items())
 
 
-def confine_check(server_pid: int, limits: Limits) -> None:
-    """Confine the current process, just forked from the server, before it runs a checker.
+def _landlock() -> Landlock | None:
+    try:
+        return Landlock()
+    except OSError:
+        return None
 
-    It gets a session of its own, dies with the server, and keeps to ``limits``.
-    """
-    os.setsid()
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != server_pid:
-        os._exit(1)
-    for which, pair in limits:
-        resource.setrlimit(which, pair)
+
+def _seccomp(*, writing: bool) -> Seccomp | None:
+    try:
+        return Seccomp(writing=writing)
+    except OSError:
+        return None
+
+
+class _Capabilities:
+    """What remains of a process's capabilities once those are given up that no check needs."""
+
+    def __init__(self) -> None:
+        """Read what this process has: of ordinary users, usually nothing."""
+        self._header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+        # Twice effective, permitted, inheritable: the low 32 capabilities, then the high ones.
+        sets = (ctypes.c_uint32 * 6)()
+        _libc.capget(self._header, sets)
+        self._kept = (ctypes.c_uint32 * 6)(*(bits & _KEPT_CAPABILITIES for bits in sets[:2]))
+        self._any = any(sets)
+
+    def drop(self) -> None:
+        """Give up the others. Raises OSError."""
+        if self._any and _libc.capset(self._header, self._kept) != 0:
+            raise OSError(ctypes.get_errno(), "capset")
 
 
 def _at_most(which: int, pair: tuple[int, int]) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from adhere.checkers.frames import MAX_BYTES, Kind, decode, encode
+from adhere.checkers.isolation import Isolation, Level, weakest
 from adhere.checkers.result import CheckResult, Reason
 from adhere.checkers.source import repair
 from adhere.checkers.worker import Reply, Worker
@@ -29,21 +30,34 @@ class CheckerPool:
 
     Use as ``async with CheckerPool(workers=2) as pool: result = await pool.check(source, text)``.
     Any number of checks may be awaited at once; they wait for a free server. Cancelling one ends
-    its process and frees its server.
+    its process and frees its server. ``isolation`` says what the servers found when they started.
     """
 
-    def __init__(self, *, workers: int, timeout_s: float = 10.0, memory_mb: int = 1024) -> None:
-        """Set the number of servers, seconds per check and MiB of address space per check."""
+    def __init__(
+        self,
+        *,
+        workers: int,
+        timeout_s: float = 10.0,
+        memory_mb: int = 1024,
+        minimum: Level = "medium",
+    ) -> None:
+        """Set the number of servers, seconds and MiB of address space per check.
+
+        No check runs where isolation is below ``minimum``.
+        """
         if workers < 1 or timeout_s <= 0 or memory_mb < 1:
             raise ValueError("workers, timeout_s and memory_mb must be positive")
         self._timeout_s = timeout_s
-        self._workers = [Worker(timeout_s, memory_mb) for _ in range(workers)]
+        self._workers = [Worker(timeout_s, memory_mb, minimum) for _ in range(workers)]
         self._free: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
         self._running: dict[asyncio.Task[Reply], Worker] = {}
         self._open = False
 
     async def __aenter__(self) -> Self:
-        """Start all servers. Raises CheckerError when one does not start."""
+        """Start all servers.
+
+        Raises CheckerError when one does not start, or confines its checks too little.
+        """
         starts = [worker.start() for worker in self._workers]
         try:
             outcomes = await asyncio.gather(*starts, return_exceptions=True)
@@ -79,11 +93,16 @@ class CheckerPool:
         """The process ids of the servers that run now."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
+    @property
+    def isolation(self) -> Isolation:
+        """What confines the checks of all servers together; "strong" where none has started."""
+        return weakest(worker.isolation for worker in self._workers if worker.isolation)
+
     async def check(self, source: str, text: str) -> CheckResult:
         """Run ``source`` and call its ``check_following(text)``, in a process of its own.
 
         What a checker does wrong is in the result, never raised. Raises CheckerError when no server
-        can be started, RuntimeError outside ``async with``.
+        can be started that confines it, RuntimeError outside ``async with``.
         """
         fixed, repaired = repair(source)
         request = encode(fixed), encode(text)

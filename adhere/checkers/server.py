@@ -13,7 +13,7 @@ import signal
 import socket
 from typing import Final, NamedTuple
 
-from adhere.checkers.confine import confine_server
+from adhere.checkers.confine import Confinement
 from adhere.checkers.frames import REPLY, REQUEST, Kind, reply
 from adhere.checkers.supervise import Check, end_descendants, supervise
 
@@ -106,28 +106,28 @@ def main() -> None:
     for name in _PRELOADED:
         importlib.import_module(name)
     control = _Control(socket.socket(fileno=os.dup(0)))
-    confine_server()
+    _silence_standard_streams()
+    confinement = Confinement()
     gc.collect()
     gc.freeze()
-    _silence_standard_streams()
     try:
         control.send(reply(Kind.READY))
         while True:
-            _serve(control)
+            _serve(control, confinement)
     except (_GoneError, ConnectionError):
         return
     finally:
         end_descendants()
 
 
-def _serve(control: _Control) -> None:
+def _serve(control: _Control, confinement: Confinement) -> None:
     """Answer one request; a CANCEL that came too late for its check is passed over."""
     request = control.receive()
     if request.kind is not Kind.CHECK:
         return
     control.send(reply(Kind.ACCEPTED))
     check = Check(request.timeout_s, request.memory_mb, request.source, request.text)
-    kind, payload = supervise(check, control)
+    kind, payload = supervise(check, control, confinement)
     control.send(REPLY.pack(kind, len(payload)) + payload)
 
 

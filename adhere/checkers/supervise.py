@@ -6,11 +6,11 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from adhere.checkers import child
-from adhere.checkers.confine import confine_check, limits
+from adhere.checkers.confine import Confinement, limits
 from adhere.checkers.frames import MAX_BYTES, NONCE_BYTES, REPLY, Kind, encode, parse_result
 
 _MAX_RESULT: Final = NONCE_BYTES + REPLY.size + MAX_BYTES
@@ -31,14 +31,18 @@ class Check(NamedTuple):
     text: bytes
 
 
-class Control(Protocol):
+class Closable(Protocol):
+    """A descriptor of the server's that a check must not hold."""
+
+    def close(self) -> None:
+        """Close this process's copy of it."""
+
+
+class Control(Closable, Protocol):
     """The connection over which a check can be cancelled."""
 
     def fileno(self) -> int:
         """Return the descriptor, readable when something has come."""
-
-    def close(self) -> None:
-        """Close this process's copy of it."""
 
     def check_parent(self) -> None:
         """Raise when the judging process has died."""
@@ -50,12 +54,12 @@ class Control(Protocol):
 class _Process:
     """A forked check and its channel: the nonce goes in, one result should come out."""
 
-    def __init__(self, check: Check, control: Control) -> None:
+    def __init__(self, check: Check, control: Control, confinement: Confinement) -> None:
         self.deadline = time.monotonic() + check.timeout_s
         self.data = bytearray()
         self.channel, theirs = socket.socketpair()
         with theirs:
-            self.pid = _fork(check, control, self.channel, theirs)
+            self.pid = _fork(check, confinement, (control, self.channel), theirs)
         # Made after the fork: the child has no copy but the one that waits in its channel.
         self.nonce = os.urandom(NONCE_BYTES)
         with contextlib.suppress(ConnectionError):
@@ -121,19 +125,21 @@ class _Process:
             code = ended.si_status if ended else 0
             if code == child.EXIT_NO_NONCE:
                 return Kind.PROTOCOL, b"took the mark that its result must carry"
+            if code == child.EXIT_UNCONFINED:
+                return Kind.KILLED, b"not run: its process could not be confined"
             return Kind.KILLED, encode(f"exited with code {code} before it had a result")
         if ended.si_status == signal.SIGXCPU:
             return Kind.TIMEOUT, b""
         return Kind.KILLED, encode(f"killed by {_signal_name(ended.si_status)}")
 
 
-def supervise(check: Check, control: Control) -> tuple[Kind, bytes]:
+def supervise(check: Check, control: Control, confinement: Confinement) -> tuple[Kind, bytes]:
     """Run one check; return what it sent, or why it sent nothing.
 
     When this returns, or raises because the judging process is gone, no process of the check lives.
     """
     try:
-        process = _Process(check, control)
+        process = _Process(check, control, confinement)
     except OSError as error:
         return Kind.KILLED, encode(f"no process could be started for it: {error}")
     try:
@@ -142,20 +148,23 @@ def supervise(check: Check, control: Control) -> tuple[Kind, bytes]:
         process.end()
 
 
-def _fork(check: Check, control: Control, ours: socket.socket, theirs: socket.socket) -> int:
-    """Return the pid of a process that runs the check and then exits."""
-    server = os.getpid()
-    confinement = limits(check.timeout_s, check.memory_mb)
+def _fork(
+    check: Check, confinement: Confinement, servers: Iterable[Closable], theirs: socket.socket
+) -> int:
+    """Return the pid of a process that runs the check and then exits; it closes the server's."""
+    allowance = limits(check.timeout_s, check.memory_mb)
     pid = os.fork()
     if pid != 0:
         return pid
+    code = child.EXIT_UNCONFINED
     try:
-        control.close()
-        ours.close()
-        confine_check(server, confinement)
+        for descriptor in servers:
+            descriptor.close()
+        confinement.enter(allowance)
+        code = child.EXIT_UNREPORTED
         child.run(theirs.fileno(), check.source, check.text)
     finally:
-        os._exit(child.EXIT_UNREPORTED)
+        os._exit(code)
 
 
 def end_descendants() -> None:

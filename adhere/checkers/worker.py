@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,13 +15,15 @@ import psutil
 
 import adhere
 from adhere.checkers.frames import MAX_BYTES, REPLY, REQUEST, Kind
+from adhere.checkers.isolation import Isolation, Level, isolation_of, refusal
 from adhere.errors import CheckerError
 
 _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 # How much longer than a check's own limit the server may take to answer (kill, reap, transfer).
 _GRACE_S: Final = 15.0
-_ATTEMPTS: Final = 3
+_TRIES: Final = 3
+_ATTEMPTS_FILE: Final = Path(__file__).with_name("attempts.py")
 _MAX_REPLY: Final = MAX_BYTES + 4096
 
 # Run with the package's folder and the places of installed libraries as arguments. Checkers see
@@ -69,11 +73,18 @@ class _Connection(NamedTuple):
 class Worker:
     """A server that is started when it is needed, and again when it has died."""
 
-    def __init__(self, timeout_s: float, memory_mb: int) -> None:
+    def __init__(self, timeout_s: float, memory_mb: int, minimum: Level) -> None:
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
+        self._minimum = minimum
         self._connection: _Connection | None = None
         self._cancelled = False
+        self._isolation: Isolation | None = None
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """What confines the checks of the server that was started last; None before that."""
+        return self._isolation
 
     @property
     def pid(self) -> int | None:
@@ -81,7 +92,10 @@ class Worker:
         return self._connection.process.pid if self._connection else None
 
     async def start(self) -> None:
-        """Start the server and wait until it serves. Raises CheckerError when it does not."""
+        """Start the server, wait until it serves and try what its checks could do.
+
+        Raises CheckerError when it does not serve, or confines its checks less than ``minimum``.
+        """
         if sys.platform != "linux":
             raise CheckerError(
                 f"checkers run on Linux only, this is {sys.platform}: use a container"
@@ -98,6 +112,13 @@ class Worker:
         try:
             async with asyncio.timeout(_START_S):
                 await self._expect(Kind.READY)
+                self._isolation = await self._probe()
+        except OSError as error:
+            self._kill()
+            raise CheckerError(
+                f"no temporary file can be made to try the isolation of checkers with: {error}. "
+                "Set TMPDIR to a folder that can be written"
+            ) from None
         except (_LostError, TimeoutError):
             told = self._kill()
             raise CheckerError(
@@ -109,6 +130,9 @@ class Worker:
             raise
         if process.stderr:
             process.stderr.close()
+        if not self._isolation.meets(self._minimum):
+            self._kill()
+            raise CheckerError(refusal(self._isolation, self._minimum))
 
     async def check(self, source: bytes, text: bytes) -> Reply:
         """Run one check; a server found dead is replaced, one that dies meanwhile is KILLED.
@@ -116,14 +140,14 @@ class Worker:
         Raises CheckerError when no server can be started.
         """
         self._cancelled = False
-        for _ in range(_ATTEMPTS):
+        for _ in range(_TRIES):
             if self._connection is None:
                 await self.start()
             if self._cancelled:
                 return Reply(Kind.CANCELLED, b"")
             try:
                 async with asyncio.timeout(self._timeout_s + _GRACE_S):
-                    return await self._exchange(source, text)
+                    return await self._exchange(source, text, self._timeout_s)
             except _LostError as lost:
                 self._kill()
                 if lost.accepted:
@@ -154,10 +178,21 @@ class Worker:
                     pass
         self._kill()
 
-    async def _exchange(self, source: bytes, text: bytes) -> Reply:
+    async def _probe(self) -> Isolation:
+        """Run attempts.py as a checker, and say what it could do."""
+        with tempfile.NamedTemporaryFile() as file:
+            given = {"file": file.name, "bytes": self._memory_mb << 20}
+            reply = await self._exchange(
+                _ATTEMPTS_FILE.read_bytes(), json.dumps(given).encode(), _START_S
+            )
+        if reply.kind is not Kind.TEXT:
+            return isolation_of(["probe"])
+        return isolation_of(json.loads(reply.payload))
+
+    async def _exchange(self, source: bytes, text: bytes, timeout_s: float) -> Reply:
         connection = self._connection
         assert connection is not None
-        header = REQUEST.pack(Kind.CHECK, self._timeout_s, self._memory_mb, len(source), len(text))
+        header = REQUEST.pack(Kind.CHECK, timeout_s, self._memory_mb, len(source), len(text))
         connection.writer.writelines((header, source, text))
         try:
             await connection.writer.drain()

@@ -24,13 +24,14 @@ from adhere.jobs.endpoints import (
 )
 from adhere.jobs.predict import cell_of
 from adhere.journal import Journal
-from adhere.jsonio import read_json, write_json
+from adhere.jsonio import write_json
 from adhere.judging import Judge, JudgeRun, judge_rows
 from adhere.judging.asking import Asker
 from adhere.judging.stage import align
 from adhere.metadata import client_figures, job_record, versions
 from adhere.names import unlimited
 from adhere.plan import Evaluation
+from adhere.prediction import recorded
 from adhere.progress import Progress
 
 
@@ -100,8 +101,7 @@ def judge_run(
     cell = evaluation.cell
     name, limit = unlimited(cell.dataset)
     dataset = data.load_cached(name, judging.project.root / judging.project.config.datasets[name])
-    made = read_json(files.run_config(root, cell)) if files.run_config(root, cell).exists() else {}
-    report = made.get("datasets", {}).get(cell.dataset, {})
+    report = recorded(root, cell) or {}
     model = judging.project.models.get(cell.model)
     assert judging.judge is not None, "the workflow always has a judge"
     return {
@@ -118,19 +118,29 @@ def judge_run(
             "model": cell.model,
             "mode": cell.mode,
             "run": cell.run,
-            "hash": made.get("hash"),
-            "sampling": made.get("identity", {}).get("sampling"),
-            "sampled": made.get("sampled"),
+            "hash": report.get("hash"),
+            "sampling": report.get("sampling"),
+            "sampled": report.get("sampled"),
             "outputs_sha256": report.get("outputs_sha256"),
         },
-        "isolation": "process",
+        "isolation": record["isolation"],
         "counts": dict(run.counts),
         "retryable": run.retryable,
         "tokens": record["tokens"],
         "duration_s": record["duration_s"],
-        "warnings": report.get("warnings", []),
+        "warnings": [*report.get("warnings", []), *isolation_warnings(record["isolation"])],
         "demo": judging.judge.config.demo or (model is not None and model.demo),
     }
+
+
+def isolation_warnings(isolation: dict[str, Any]) -> list[str]:
+    """Return a warning where checkers ran with less than strong isolation."""
+    if isolation["level"] == "strong":
+        return []
+    return [
+        f"checkers ran with isolation {isolation['level']}: "
+        f"they could {', '.join(isolation['allows'])}"
+    ]
 
 
 def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
@@ -146,6 +156,7 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
                 workers=limits.workers or os.cpu_count() or 1,
                 timeout_s=limits.timeout_s,
                 memory_mb=limits.memory_mb,
+                minimum=limits.isolation,
             )
             with Progress(judging.title, "constraints") as progress:
                 try:
@@ -153,6 +164,10 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
                         return await judge_rows(judging.rows, asker, pool, progress)
                 finally:
                     record.update(client_figures(client))
+                    record["isolation"] = {
+                        "level": pool.isolation.level,
+                        "allows": list(pool.isolation.allows),
+                    }
                     reused = asker.reused if asker else 0
                     record["reused_replies"] = reused
                     record["ignored_journal_lines"] = lines_read - reused

@@ -8,9 +8,12 @@ from rich.cells import cell_len
 
 from adhere.cli import Job
 from adhere.config import load_project
+from adhere.data import notes
+from adhere.errors import DataError
 from adhere.names import limited
 from adhere.plan import Evaluation, Plan, make_plan
 from adhere.prediction import recorded
+from adhere.sources import Datasets
 from adhere.status import open_work, scored
 
 Table = Sequence[Sequence[str]]
@@ -33,6 +36,7 @@ def overview(plan: Plan) -> str:
         f"{plan.config.policy}" + (f", first {plan.limit} items" if plan.limit is not None else ""),
         _table(_models(plan)),
         _table(_judges(plan)),
+        *_datasets(plan),
         _table(_results(plan)) if plan.modes and plan.judges else "",
     ]
     cells = list(plan.cells())
@@ -54,6 +58,25 @@ def _judges(plan: Plan) -> Table:
     for name, judge in plan.project.judges.items():
         rows.append((name, judge.model, "yes" if name in plan.judges else "no"))
     return rows
+
+
+def _datasets(plan: Plan) -> list[str]:
+    """Return a table of the selected datasets, and what is wrong or read otherwise in each."""
+    rows = [("DATASET", "FILE", "ITEMS", "VERSION", "CHECKSUM")]
+    remarks = []
+    datasets = Datasets(plan.project.root, accept=plan.accept_dataset)
+    for name in plan.datasets:
+        file = plan.config.datasets[name]
+        try:
+            dataset = datasets.load(name, plan.project.root / file)
+        except DataError as error:
+            rows.append((name, file, "–", "cannot be used", "–"))
+            remarks.append(str(error))
+            continue
+        version = datasets.what_is(dataset)
+        rows.append((name, file, f"{dataset.total:,}", version, dataset.sha256[:12]))
+        remarks += [f"{name}: {note}" for note in notes(dataset.rows)]
+    return [_table(rows), "\n".join(remarks)]
 
 
 def _results(plan: Plan) -> Table:

@@ -92,7 +92,11 @@ class Asker:
     ) -> tuple[str | None, bool | None, str | None]:
         """Return (text, verdict, reason) of one kept reply."""
         if "error" in reply:
-            kinds = {"content_filter": "judge_filtered", "context_overflow": "judge_context"}
+            kinds = {
+                "content_filter": "judge_filtered",
+                "context_overflow": "judge_context",
+                "thinking_cut_off": "judge_truncated",
+            }
             return None, None, kinds.get(reply["error"]["kind"], "judge_failed")
         text = final_answer(reply["content"] or "", prompt).text
         kinds = {"length": "judge_truncated", "content_filter": "judge_filtered"}

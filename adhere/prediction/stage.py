@@ -170,6 +170,9 @@ def _report(task: Task, rows: Sequence[Row]) -> dict[str, Any]:
     flags = Counter(flag for output in outputs for flag in output["flags"])
     return {
         "state": task.state,
+        "hash": task.mode.hash,
+        "sampling": dict(task.mode.sampling),
+        "sampled": task.mode.sampled,
         "dataset_sha256": task.dataset.sha256,
         "inputs_sha256": task.dataset.inputs_sha256,
         "limit": unlimited(task.cell.dataset)[1],
@@ -213,9 +216,9 @@ def _update_run_config(
     }
     with folder_lock(path.parent):
         known = read_json(path) if path.exists() else {}
-        # What was predicted with another configuration must not be shown under this one.
+        # Each dataset says what it was predicted with; above stands what was used last.
+        content["datasets"] = known.get("datasets", {})
         if known.get("hash") == task.mode.hash:
-            content["datasets"] = known["datasets"]
             content["engine"] = engine or known["engine"]
         content["datasets"][task.cell.dataset] = report
         write_json(path, content)

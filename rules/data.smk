@@ -1,0 +1,19 @@
+# Data: get datasets from their public homes. Asked for by name only: `snakemake fetch`.
+#
+# IN   data/sources.yaml (addresses, checksums of known versions); the network
+# OUT  the file of every selected dataset that data/sources.yaml names, and {dataset}.checksum.json
+#      beside it (not declared: what is there is replaced only by a valid file)
+
+
+localrules:
+    fetch,
+
+
+rule fetch:
+    """Get the selected datasets from their public homes."""
+    log:
+        "<logs>/fetch.log",
+    conda:
+        "../envs/adhere.yaml"
+    script:
+        "../scripts/fetch.py"
