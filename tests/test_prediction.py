@@ -927,6 +927,9 @@ async def test_run_config(bench: Bench) -> None:
     outputs_sha256 = report.pop("outputs_sha256")
     assert report == {
         "state": task.state,
+        "hash": task.mode.hash,
+        "sampling": content["identity"]["sampling"],
+        "sampled": False,
         "dataset_sha256": task.dataset.sha256,
         "inputs_sha256": task.dataset.inputs_sha256,
         "limit": None,

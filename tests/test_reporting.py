@@ -375,6 +375,16 @@ def test_warnings_stand_once(tree: Tree) -> None:
     assert markdown.count("runs are identical") == 1
 
 
+def test_the_isolation_of_checkers_is_named(tree: Tree) -> None:
+    tree.add(1, 2, isolation={"level": "strong", "allows": []})
+    tree.add(1, 2, run=2, isolation={"level": "weak", "allows": ["use the network"]})
+    tree.add(1, 2, dataset="other")
+    markdown, document = tree.summary()
+    assert "· isolation of checkers strong and weak\n" in markdown
+    assert "· isolation of checkers unknown\n" in markdown
+    assert [group["isolation"] for group in document["groups"]] == [["strong", "weak"], ["unknown"]]
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"accuracy": 0.5}', '{"CSR": NaN}', "\udcff"])
 def test_a_file_of_another_form_blocks_nothing(tree: Tree, content: str) -> None:
     tree.add(1, 2)

@@ -59,7 +59,8 @@ def _group(group: Group) -> list[str]:
         parts.append("### Runs\n\n" + _runs(group))
     parts.append(
         f"Dataset checksum {short(key.sha256)} · judge config {short(key.judge_hash)} · "
-        f"protocol {'unknown' if key.protocol is None else key.protocol}\n"
+        f"protocol {'unknown' if key.protocol is None else key.protocol} · "
+        f"isolation of checkers {' and '.join(group.isolation)}\n"
     )
     return parts
 

@@ -13,10 +13,14 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One table: rows that may be compared, best CSR first."""
+    """One table: rows that may be compared, best CSR first.
+
+    ``isolation`` names the levels under which their checkers ran.
+    """
 
     key: GroupKey
     demo: bool
+    isolation: tuple[str, ...]
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
 
@@ -43,6 +47,7 @@ def summarise(collected: Collected, expected_runs: int | None) -> Summary:
             Group(
                 key=key,
                 demo=any(run.scores.demo for run in groups[key]),
+                isolation=tuple(sorted({_isolation(run) for run in groups[key]})),
                 notes=(*_apart(key, ordered), *_caveats(key, groups[key])),
                 rows=tuple(rows_of(groups[key], expected_runs)),
             )
@@ -65,6 +70,7 @@ def document(summary: Summary) -> dict[str, Any]:
                 "judge": {"name": group.key.judge, "hash": group.key.judge_hash},
                 "protocol": group.key.protocol,
                 "demo": group.demo,
+                "isolation": list(group.isolation),
                 "notes": list(group.notes),
                 "rows": [_row_document(row) for row in group.rows],
             }
@@ -129,6 +135,10 @@ def _caveats(key: GroupKey, runs: Sequence[RunScore]) -> list[str]:
     if len(items) > 1:
         notes.append(f"The runs hold between {items[0]} and {items[-1]} items.")
     return notes
+
+
+def _isolation(run: RunScore) -> str:
+    return run.scores.isolation or "unknown"
 
 
 def _heading(key: GroupKey) -> tuple[str, int | None, str, str]:

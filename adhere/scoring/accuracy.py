@@ -4,8 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue
-
 from adhere.names import unlimited
 from adhere.scoring.metrics import Tally, item_passes
 from adhere.scoring.policies import Outcome, Policy, Verdict, account
@@ -74,7 +72,7 @@ class Accuracy(Record):
     judge: str | None
     judge_hash: str | None
     parser: str | None
-    isolation: JsonValue
+    isolation: str | None
     prediction: PredictionInfo
     demo: bool
     rows: int

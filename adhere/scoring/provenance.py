@@ -3,7 +3,14 @@
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from adhere import jsonio
 from adhere.errors import DataError
@@ -61,16 +68,24 @@ class PredictionInfo(Provenance):
 
 
 class JudgeRun(Provenance):
-    """How a ``results.json`` came about; None is unknown."""
+    """How a ``results.json`` came about; None is unknown.
+
+    ``isolation`` is the level under which checkers ran (in the file with what it allows them).
+    """
 
     judge: JudgeInfo = JudgeInfo()
     dataset: DatasetInfo = DatasetInfo()
     prediction: PredictionInfo = PredictionInfo()
     protocol: int | None = None
     parser: str | None = None
-    isolation: JsonValue = None
+    isolation: str | None = None
     warnings: list[str] = Field(default_factory=list)
     demo: bool = False
+
+    @field_validator("isolation", mode="before")
+    @classmethod
+    def _level(cls, value: object) -> object:
+        return value.get("level") if isinstance(value, dict) else value
 
 
 def read_judge_run(results: Path) -> JudgeRun:
