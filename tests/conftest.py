@@ -3,6 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The machine is shared: slowness says nothing, so only counterexamples fail a property.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 _SKIPPED: list[str] = []
 # A reason that begins like this names what this machine cannot have.

@@ -4,6 +4,7 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
     parent = psutil.Process(process.pid)
     family = [*parent.children(recursive=True), parent]
     for member in family:
-        member.kill()
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
     process.wait(timeout=30)
     psutil.wait_procs(family, timeout=30)
 

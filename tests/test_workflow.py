@@ -422,3 +422,14 @@ def test_judge_changed_half_way_does_not_mix(fresh: WorkflowProject) -> None:
     assert fresh.snakemake(*options).code == 0
     (group,) = fresh.json("results/summary.json")["groups"]
     assert [row["CSR"]["runs"] for row in group["rows"]] == [2]
+
+
+def test_judge_that_answers_nothing_is_an_error(fresh: WorkflowProject, mock: RunningMock) -> None:
+    mock.configure(rules=[Rule(judge=True, reply=Reply(status=503))])
+    options = ("--config", "modes=plain", "repeats=1")
+    called = fresh.snakemake(*options)
+    assert called.code == 1
+    assert "judge_configs/strict.yaml" in called.text and "none of the requests" in called.text
+    assert not list(fresh.root.glob("results/scores/*/*/*/results.json"))
+    mock.configure(rules=[])
+    assert fresh.snakemake(*options).code == 0

@@ -387,7 +387,7 @@ class Checkers(Strict):
     workers: Annotated[int, Field(ge=0)] = Field(0, description="0: one a core.")
     timeout_s: Seconds = Field(10.0, description="Time limit of one check.")
     memory_mb: PositiveInt = Field(1024, description="Memory limit of one check.")
-    isolation: Literal["strong", "medium", "weak", "none"] = Field(
+    isolation: Level = Field(
         "medium",
         description="Least isolation of checkers; below it judging stops (README, Safety).",
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any
 
 from adhere import data, files
 from adhere.checkers import CheckerPool
+from adhere.checkers.isolation import Isolation
 from adhere.cli import Job
 from adhere.client import ChatClient, Endpoint
 from adhere.config import Project
 from adhere.data import Row
 from adhere.engines import ServerInfo
-from adhere.errors import ConfigError, DataError
+from adhere.errors import ConfigError, DataError, EndpointError
 from adhere.jobs.endpoints import (
     engine_spec,
     judge_endpoint,
@@ -133,13 +135,18 @@ def judge_run(
     }
 
 
+def isolation_record(isolation: Isolation) -> dict[str, Any]:
+    """Return how checkers were isolated, for records."""
+    return {"level": isolation.level, "allows": list(isolation.allows)}
+
+
 def isolation_warnings(isolation: dict[str, Any]) -> list[str]:
     """Return a warning where checkers ran with less than strong isolation."""
     if isolation["level"] == "strong":
         return []
     return [
-        f"checkers ran with isolation {isolation['level']}: "
-        f"they could {', '.join(isolation['allows'])}"
+        f"checkers run with isolation {isolation['level']}: "
+        f"they can {', '.join(isolation['allows'])}"
     ]
 
 
@@ -161,18 +168,30 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
             with Progress(judging.title, "constraints") as progress:
                 try:
                     async with pool:
-                        return await judge_rows(judging.rows, asker, pool, progress)
+                        run = await judge_rows(judging.rows, asker, pool, progress)
+                        refuse_if_nothing(run, asker)
+                        return run
                 finally:
                     record.update(client_figures(client))
-                    record["isolation"] = {
-                        "level": pool.isolation.level,
-                        "allows": list(pool.isolation.allows),
-                    }
+                    record["isolation"] = isolation_record(pool.isolation)
                     reused = asker.reused if asker else 0
                     record["reused_replies"] = reused
                     record["ignored_journal_lines"] = lines_read - reused
 
         return _with_judge(judging, work)
+
+
+def refuse_if_nothing(run: JudgeRun, asker: Asker | None) -> None:
+    """A judge that answered nothing at all is no judge. Raises EndpointError."""
+    client = asker.client if asker else None
+    if asker is None or client is None or client.counts.answered or asker.reused:
+        return
+    if run.retryable:
+        kinds = ", ".join(f"{kind} {n}" for kind, n in client.counts.failures.most_common())
+        raise EndpointError(
+            f"{client.endpoint.owner}: {client.endpoint.base_url}: none of the requests was "
+            f"answered ({kinds}): nothing is judged; check that the judge runs and start again"
+        )
 
 
 def _with_judge(
