@@ -21,9 +21,10 @@ import pytest
 
 from adhere.checkers import CheckerPool, attempts, syscalls, worker
 from adhere.checkers.isolation import DEEDS, Isolation, Level, isolation_of, weakest
+from adhere.config import load_project
 from adhere.config.schema import Checkers
 from adhere.errors import CheckerError
-from adhere.jobs.judge import isolation_warnings
+from adhere.jobs.judge import Judging, isolation_warnings, run_judging
 from tests.hostile import SNIPPETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -423,10 +424,35 @@ def test_no_place_to_probe(monkeypatch: pytest.MonkeyPatch) -> None:
         start("weak")
 
 
-def test_a_weak_judgement_says_so() -> None:
-    assert isolation_warnings({"level": "strong", "allows": []}) == []
-    (warning,) = isolation_warnings({"level": "weak", "allows": ["use the network"]})
-    assert warning == "checkers ran with isolation weak: they could use the network"
+def judged(tmp_path: Path) -> dict[str, Any]:
+    """Judge one answer with this project's configuration; return the job's record."""
+    checker = "def check_following(response): return True"
+    row = {
+        "input": [{"role": "user", "content": "Hi"}],
+        "constraints": [{"evaluation": [{"type": "code", "exec": checker}]}],
+        "output": {"content": "Ho"},
+    }
+    record: dict[str, Any] = {}
+    files = (tmp_path / "journal.jsonl", "judge", tmp_path / "server.log")
+    run = run_judging(Judging(load_project(ROOT), None, [row], *files), record)
+    assert run.rows[0]["constraints"][0]["score"] is True
+    return record
+
+
+def test_a_judgement_records_its_isolation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert judged(tmp_path)["isolation"] == {"level": "strong", "allows": []}
+    assert "isolation" not in capsys.readouterr().err
+    monkeypatch.setattr(worker, "isolation_of", lambda _: isolation_of(["system"]))
+    record = judged(tmp_path)["isolation"]
+    assert record == {"level": "medium", "allows": ["read files of the system"]}
+    (warning,) = isolation_warnings(record)
+    assert warning == "checkers run with isolation medium: they can read files of the system"
+    assert f"warning: {warning}" in capsys.readouterr().err
+    monkeypatch.setattr(worker, "isolation_of", lambda _: isolation_of(["socket"]))
+    with pytest.raises(CheckerError, match="isolation weak, at least medium"):
+        judged(tmp_path)
 
 
 # Honest checkers lose nothing

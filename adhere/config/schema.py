@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from adhere.checkers.isolation import Level
+
 NOT_SENT = "not_sent"
 # Names of what adhere.scoring and adhere.verdict implement; tests hold them against each other.
 PolicyName = Literal["adhere", "upstream-2025", "nemo-0.7"]

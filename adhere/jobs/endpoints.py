@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from adhere.client import ChatClient, Endpoint
-from adhere.config import ModelConfig, Project
+from adhere.config import Project
 from adhere.config.schema import DEFAULT_BASE_URL, Local
 from adhere.engines import EngineSpec, ServerInfo, serve
 from adhere.environment import expand, lookup, secret
@@ -64,20 +65,19 @@ def engine_spec(project: Project, local: Local, served_name: str, file: str) -> 
     )
 
 
-def local_endpoint(
-    project: Project, local: Local, info: ServerInfo, owner: str, budget: int
-) -> Endpoint:
-    """Return the endpoint of a server that this job started."""
-    concurrency = project.config.concurrency
-    if isinstance(local, ModelConfig) and local.concurrency is not None:
-        concurrency = local.concurrency
-    if local.engine_name == "llamacpp":
-        # More requests than slots only wait inside the server, where their time limit runs.
-        concurrency = min(concurrency, local.slots)
+def local_endpoint(local: Local, info: ServerInfo, wanted: Endpoint) -> Endpoint:
+    """Return the endpoint of a server that this job started, with what is ``wanted`` of it."""
+    # More requests than slots only wait inside the server, where their time limit runs.
+    most = local.slots if local.engine_name == "llamacpp" else wanted.concurrency
+    return replace(wanted, base_url=info.base_url, concurrency=min(wanted.concurrency, most))
+
+
+def wanted_locally(project: Project, owner: str, concurrency: int | None, budget: int) -> Endpoint:
+    """Return what is known of an endpoint before its server has an address."""
     return Endpoint(
-        base_url=info.base_url,
+        base_url="",
         owner=owner,
-        concurrency=concurrency,
+        concurrency=concurrency or project.config.concurrency,
         retry=project.config.retry,
         budget=budget,
     )

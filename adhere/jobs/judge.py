@@ -21,6 +21,7 @@ from adhere.jobs.endpoints import (
     engine_spec,
     judge_endpoint,
     local_endpoint,
+    wanted_locally,
     with_client,
     with_server,
 )
@@ -168,6 +169,8 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
             with Progress(judging.title, "constraints") as progress:
                 try:
                     async with pool:
+                        for warning in isolation_warnings(isolation_record(pool.isolation)):
+                            print(f"warning: {warning}", file=sys.stderr)
                         run = await judge_rows(judging.rows, asker, pool, progress)
                         refuse_if_nothing(run, asker)
                         return run
@@ -206,9 +209,10 @@ def _with_judge(
     local = judge.config.local
     spec = engine_spec(project, local, judge.config.model, file)
     budget = judge.config.max_completion_tokens or judge.config.max_tokens or 8192
+    wanted = wanted_locally(project, file, judge.config.concurrency, budget)
 
     def endpoint(info: ServerInfo) -> Endpoint:
-        return local_endpoint(project, local, info, file, budget)
+        return local_endpoint(local, info, wanted)
 
     async def served(client: ChatClient, _info: ServerInfo) -> JudgeRun:
         return await work(client)

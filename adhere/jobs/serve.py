@@ -5,12 +5,18 @@ from pathlib import Path
 from adhere.cli import Job
 from adhere.client import ChatClient, Endpoint
 from adhere.engines import ServerInfo
-from adhere.jobs.endpoints import UNSENT_BUDGET, engine_spec, local_endpoint, with_server
+from adhere.jobs.endpoints import (
+    UNSENT_BUDGET,
+    engine_spec,
+    local_endpoint,
+    wanted_locally,
+    with_server,
+)
 from adhere.jobs.predict import snapshot
 from adhere.jsonio import write_json
 from adhere.metadata import client_figures, job_record
 from adhere.plan import Cell
-from adhere.prediction import run_tasks, task_of
+from adhere.prediction import run_tasks, task_of, unanswered
 from adhere.prediction.model import served_name
 from adhere.progress import Progress
 
@@ -24,10 +30,16 @@ def serve(job: Job) -> None:
     project, config = plan.project, plan.project.models[model]
     cells = [Cell(model, mode, run, dataset) for mode, run, dataset in job.params["unfinished"]]
     tasks = [task_of(project, cell) for cell in cells]
+    stamp = Path(job.output["served"])
+    if not unanswered(tasks):
+        # A call that was killed between the last answer and the files: no server is needed.
+        write_json(stamp, {})
+        return
     file = project.model_file(model)
     spec = engine_spec(project, config, served_name(model, config), file)
     log = job.log.with_name(f"{job.log.stem}.server.log")
     budget = max((task.mode.budget or UNSENT_BUDGET for task in tasks), default=UNSENT_BUDGET)
+    wanted = wanted_locally(project, file, config.concurrency, budget)
     with job_record(plan.results_root, model, "serve") as record:
         record.update(snapshot(project, tasks))
 
@@ -40,7 +52,7 @@ def serve(job: Job) -> None:
                 record.update(client_figures(client))
 
         def endpoint(info: ServerInfo) -> Endpoint:
-            return local_endpoint(project, config, info, file, budget)
+            return local_endpoint(config, info, wanted)
 
         with_server(spec, log, endpoint, answer)
-    write_json(Path(job.output["served"]), record["engine"])
+    write_json(stamp, record["engine"])

@@ -140,6 +140,15 @@ def _refuse_if_nothing(
         )
 
 
+def unanswered(tasks: Sequence[Task]) -> int:
+    """Return how many predictions are not in their journals yet, or may be tried again."""
+    missing = 0
+    for task in tasks:
+        entries = read(task.places.journal)
+        missing += sum(not _finished(entries.get(fp)) for fp in task.fingerprints)
+    return missing
+
+
 def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, Any]:
     """Write a cell's prediction file and its part of run_config.json from the journal.
 
