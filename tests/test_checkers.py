@@ -454,6 +454,21 @@ def test_a_cancelled_check_that_has_not_begun(patient: Setup) -> None:
     assert patient.run(main()).value == "third"
 
 
+def test_a_check_cancelled_while_its_server_starts(patient: Setup) -> None:
+    async def main() -> CheckResult:
+        killed = patient.server
+        killed.kill()
+        task = asyncio.create_task(patient.pool.check(IDENTITY, "first"))
+        await until(lambda: patient.pool.server_pids not in ([], [killed.pid]))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await patient.pool.check(IDENTITY, "second")
+
+    assert patient.run(main()).value == "second"
+    assert patient.pool.isolation.level == "strong"
+
+
 def test_a_server_killed_while_idle_harms_no_check(patient: Setup) -> None:
     killed = patient.server
     killed.kill()

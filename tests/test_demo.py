@@ -19,7 +19,7 @@ def run(project: WorkflowProject, *arguments: str) -> str:
     """Run the demonstration without any key and without the outside."""
     kept = {k: v for k, v in os.environ.items() if "KEY" not in k and "TOKEN" not in k}
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *OPTIONS, *arguments],
+        [sys.executable, "-m", "snakemake", *arguments, *OPTIONS],
         cwd=project.root,
         env=kept | {"no_proxy": "*", "https_proxy": "http://127.0.0.1:9"},
         stdin=subprocess.DEVNULL,

@@ -413,7 +413,7 @@ def test_a_probe_that_fails_is_no_isolation(
     broken = tmp_path / "attempts.py"
     broken.write_text("def check_following(response): raise ValueError")
     monkeypatch.setattr(worker, "_ATTEMPTS_FILE", broken)
-    with pytest.raises(CheckerError, match="isolation none"):
+    with pytest.raises(CheckerError, match="cannot be tried: error ValueError"):
         start("weak")
     assert start("none").allows == (DEEDS["probe"],)
 

@@ -2,6 +2,7 @@
 
     pool.py       CheckerPool, what the judge uses: hands each check to a free server
     worker.py     one server as the judging process sees it: start, request, cancel, stop
+    spawn.py      the interpreter that the server runs in, and what it is given
     server.py     the fork server, alone in its interpreter
     supervise.py  one fork per check: time limit, kill, reap
     child.py      the forked process: runs the source, converts the result, sends one frame

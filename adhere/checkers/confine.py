@@ -25,6 +25,7 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 
 _STACK_BYTES: Final = 8 << 20
 _OPEN_FILES: Final = 64
+_SIGNALS: Final = 64
 
 # The first of these that exists is the current folder of every check. The first is empty on every
 # Linux, nobody can write to it, root included, and its name is the same everywhere: a verdict that
@@ -99,6 +100,8 @@ def limits(timeout_s: float, memory_mb: int) -> Limits:
         resource.RLIMIT_FSIZE: (0, 0),
         resource.RLIMIT_CORE: (0, 0),
         resource.RLIMIT_NPROC: (0, 0),
+        # Signals that wait are counted by user: a check may not use up what others need.
+        resource.RLIMIT_SIGPENDING: (_SIGNALS, _SIGNALS),
         resource.RLIMIT_AS: (memory_mb << 20, memory_mb << 20),
     }
     return tuple((which, _at_most(which, pair)) for which, pair in wanted.items())

@@ -34,7 +34,10 @@ _SYSTEM: Final = (
     "/usr/lib",
     "/usr/lib64",
     "/usr/local/lib",
+    "/nix/store",
+    "/gnu/store",
     "/usr/share/zoneinfo",
+    "/etc/mime.types",
     "/etc/ld.so.cache",
 )
 _DEVICES: Final = ("/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import psutil
 
-import adhere
 from adhere.checkers.frames import MAX_BYTES, REPLY, REQUEST, Kind
 from adhere.checkers.isolation import Isolation, Level, isolation_of, refusal
+from adhere.checkers.spawn import spawn
 from adhere.errors import CheckerError
 
 _START_S: Final = 60.0
@@ -25,28 +25,6 @@ _GRACE_S: Final = 15.0
 _TRIES: Final = 3
 _ATTEMPTS_FILE: Final = Path(__file__).with_name("attempts.py")
 _MAX_REPLY: Final = MAX_BYTES + 4096
-
-# Run with the package's folder and the places of installed libraries as arguments. Checkers see
-# the standard library and what is installed, not the project.
-_BOOT: Final = """
-import sys
-root, *installed = sys.argv[1:]
-del sys.argv[1:]
-sys.path.append(root)
-from adhere.checkers.server import main
-sys.path.remove(root)
-sys.path.extend(installed)
-main()
-"""
-_OPTIONS: Final = ("-s", "-S", "-P", "-B", "-X", "utf8", "-W", "ignore", "-c")
-# All a checker finds in its environment; values that could change a verdict are fixed.
-_ENVIRONMENT: Final = {
-    "LC_ALL": "C.UTF-8",
-    "TZ": "UTC",
-    "PYTHONHASHSEED": "0",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
 
 
 class Reply(NamedTuple):
@@ -79,6 +57,7 @@ class Worker:
         self._minimum = minimum
         self._connection: _Connection | None = None
         self._cancelled = False
+        self._starting = False
         self._isolation: Isolation | None = None
 
     @property
@@ -104,35 +83,29 @@ class Worker:
         with theirs:
             reader, writer = await asyncio.open_unix_connection(sock=ours)
             try:
-                process = _spawn(theirs)
+                process = spawn(theirs)
             except OSError as error:
                 writer.close()
                 raise CheckerError(f"cannot start {sys.executable} for checkers: {error}") from None
         self._connection = _Connection(process, reader, writer)
+        self._starting = True
         try:
             async with asyncio.timeout(_START_S):
                 await self._expect(Kind.READY)
                 self._isolation = await self._probe()
-        except OSError as error:
-            self._kill()
-            raise CheckerError(
-                f"no temporary file can be made to try the isolation of checkers with: {error}. "
-                "Set TMPDIR to a folder that can be written"
-            ) from None
         except (_LostError, TimeoutError):
             told = self._kill()
             raise CheckerError(
                 "the process that runs checkers did not start "
                 f"({sys.executable}): {told or 'it said nothing'}"
             ) from None
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, CheckerError):
             self._kill()
             raise
+        finally:
+            self._starting = False
         if process.stderr:
             process.stderr.close()
-        if not self._isolation.meets(self._minimum):
-            self._kill()
-            raise CheckerError(refusal(self._isolation, self._minimum))
 
     async def check(self, source: bytes, text: bytes) -> Reply:
         """Run one check; a server found dead is replaced, one that dies meanwhile is KILLED.
@@ -163,7 +136,7 @@ class Worker:
     def cancel(self) -> None:
         """Ask the server to end the check it runs; its answer is CANCELLED, or came before."""
         self._cancelled = True
-        if self._connection:
+        if self._connection and not self._starting:
             self._connection.writer.write(REQUEST.pack(Kind.CANCEL, 0.0, 0, 0, 0))
 
     async def stop(self) -> None:
@@ -179,15 +152,34 @@ class Worker:
         self._kill()
 
     async def _probe(self) -> Isolation:
-        """Run attempts.py as a checker, and say what it could do."""
-        with tempfile.NamedTemporaryFile() as file:
-            given = {"file": file.name, "bytes": self._memory_mb << 20}
-            reply = await self._exchange(
-                _ATTEMPTS_FILE.read_bytes(), json.dumps(given).encode(), _START_S
-            )
+        """Run attempts.py as a checker, and say what it could do.
+
+        Raises CheckerError where that is more than ``minimum`` allows, or cannot be found out.
+        """
+        try:
+            handle, file = tempfile.mkstemp()
+        except OSError as error:
+            raise CheckerError(
+                f"no temporary file can be made to try the isolation of checkers with: {error}. "
+                "Set TMPDIR to a folder that can be written"
+            ) from None
+        try:
+            given = {"file": file, "bytes": self._memory_mb << 20}
+            attempts = _ATTEMPTS_FILE.read_bytes()
+            reply = await self._exchange(attempts, json.dumps(given).encode(), _START_S)
+        finally:
+            os.close(handle)
+            Path(file).unlink()
+        found = isolation_of(json.loads(reply.payload) if reply.kind is Kind.TEXT else ["probe"])
+        if found.meets(self._minimum):
+            return found
         if reply.kind is not Kind.TEXT:
-            return isolation_of(["probe"])
-        return isolation_of(json.loads(reply.payload))
+            raise CheckerError(
+                "the isolation of checkers cannot be tried: "
+                f"{reply.kind.name.lower()} {reply.payload.decode(errors='replace')}. Is "
+                f"checkers: {{memory_mb: {self._memory_mb}}} of configs/global.yaml enough?"
+            )
+        raise CheckerError(refusal(found, self._minimum))
 
     async def _exchange(self, source: bytes, text: bytes, timeout_s: float) -> Reply:
         connection = self._connection
@@ -248,26 +240,3 @@ def _tree(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return [server, *server.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
-
-
-def _spawn(connection: socket.socket) -> subprocess.Popen[bytes]:
-    """Start a server with ``connection`` as standard input and nothing else inherited."""
-    root = Path(adhere.__file__).resolve().parents[1]
-    environment = dict(_ENVIRONMENT)
-    if "LD_LIBRARY_PATH" in os.environ:
-        # Some clusters' Python does not start without it.
-        environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-    return subprocess.Popen(
-        [sys.executable, *_OPTIONS, _BOOT, str(root), *_installed()],
-        stdin=connection.fileno(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env=environment,
-        start_new_session=True,
-    )
-
-
-def _installed() -> list[str]:
-    """Return the folders of installed libraries on this process's path."""
-    return [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
