@@ -237,6 +237,19 @@ async def test_an_unreadable_reply_is_asked_again(
         assert bench.mock.stats().requests == requests, "a second run sends nothing"
 
 
+@looped
+async def test_a_reply_that_was_cut_off_gets_more_room(tmp_path: Path) -> None:
+    cut = Reply(content="Let me think", finish_reason="length")
+    async with judging(tmp_path, cut, Reply(content="NO")) as bench:
+        rows = [item("q", llm("Fine?"))]
+        run, _ = await bench.judge(rows, max_completion_tokens=100)
+        assert verdicts(run) == [[(False, None)]]
+        budgets = [entry.body["max_completion_tokens"] for entry in bench.mock.log()]
+        assert budgets == [100, 400]
+        _, asker = await bench.judge(rows, max_completion_tokens=100)
+        assert asker.reused == 2
+
+
 # What a reply can come to
 
 

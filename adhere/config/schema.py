@@ -342,7 +342,9 @@ class JudgeConfig(Strict):
     votes: PositiveInt = Field(1, description="Independent calls a question; the majority counts.")
     parser: ParserName = Field("adhere", description="How a reply is read.")
     asks: PositiveInt = Field(
-        2, description="Calls a question at most while the reply cannot be read."
+        2,
+        description="Calls a question at most while the reply cannot be read; after one that was "
+        "cut off, with four times the output budget.",
     )
     concurrency: PositiveInt | None = Field(
         None, description="Requests in flight. Default: `concurrency` of `global.yaml`."

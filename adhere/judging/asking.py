@@ -12,6 +12,9 @@ from adhere.judging.judge import Judge
 from adhere.thinking import final_answer
 from adhere.verdict import parse
 
+# How many times the output budget a reply gets after one that was cut off.
+_MORE_ROOM = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -54,7 +57,9 @@ class Asker:
         verdict: bool | None = None
         reason: str | None = "judge_failed"
         for attempt in range(self.judge.config.asks):
-            reply = await self._reply(place, prompt, position, (vote, attempt))
+            # A reply that was cut off before its verdict would be cut off again.
+            room = _MORE_ROOM if reason == "judge_truncated" else 1
+            reply = await self._reply(place, prompt, position, (vote, attempt, room))
             replies.append(reply)
             text, verdict, reason = self._read(reply, prompt, verdict_wanted)
             if reason is None or "error" in reply:
@@ -69,7 +74,7 @@ class Asker:
         return Answered(text, verdict, reason, record)
 
     async def _reply(
-        self, place: Place, prompt: str, position: int, call: tuple[int, int]
+        self, place: Place, prompt: str, position: int, call: tuple[int, int, int]
     ) -> dict[str, Any]:
         """Return one reply, from the journal where it was answered before."""
         fp = fingerprint(
@@ -80,7 +85,7 @@ class Asker:
             self.reused += 1
             return dict(known["reply"])
         assert self.client is not None, "a judge is asked without a client"
-        kept = _kept(await self.client.complete(self.judge.payload(prompt)))
+        kept = _kept(await self.client.complete(self.judge.payload(prompt, room=call[-1])))
         final = not kept.get("error", {}).get("retryable", False)
         if self._journal is not None and final:
             where = {"item": place.item, "constraint": place.constraint, "step": position}

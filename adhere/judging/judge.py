@@ -49,12 +49,15 @@ class Judge:
         """The identity as a rule's parameter: a plan that differs shows where."""
         return canonical(self.identity).decode()
 
-    def payload(self, prompt: str) -> dict[str, Any]:
-        """Build one request's body."""
+    def payload(self, prompt: str, room: int = 1) -> dict[str, Any]:
+        """Build one request's body; ``room`` multiplies the output budget, where there is one."""
         sampling: Mapping[str, Any] = self.config.sampling()
         body = {
             "model": self.config.model,
             "messages": [{"role": "user", "content": prompt}],
             **{key: value for key, value in sampling.items() if key != "extra_body"},
         }
+        for key in ("max_tokens", "max_completion_tokens"):
+            if key in body:
+                body[key] *= room
         return body | dict(sampling.get("extra_body", {}))
