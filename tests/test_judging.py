@@ -250,6 +250,19 @@ async def test_a_reply_that_was_cut_off_gets_more_room(tmp_path: Path) -> None:
         assert asker.reused == 2
 
 
+@looped
+async def test_structured_verdicts_are_asked_for_where_a_verdict_is_wanted(tmp_path: Path) -> None:
+    replies = [Reply(content="a text"), Reply(content='{"verdict": "NO"}')]
+    async with judging(tmp_path, *replies) as bench:
+        two_steps = [*llm("Extract it."), *llm("Fine?")]
+        run, _ = await bench.judge([item("q", two_steps)], structured=True)
+        assert verdicts(run) == [[(False, None)]]
+        first, second = (entry.body for entry in bench.mock.log())
+        assert "response_format" not in first
+        schema = second["response_format"]["json_schema"]["schema"]
+        assert schema["properties"]["verdict"]["enum"] == ["YES", "NO"]
+
+
 # What a reply can come to
 
 

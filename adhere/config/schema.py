@@ -341,6 +341,11 @@ class JudgeConfig(Strict):
     )
     votes: PositiveInt = Field(1, description="Independent calls a question; the majority counts.")
     parser: ParserName = Field("adhere", description="How a reply is read.")
+    structured: bool = Field(
+        False,
+        description="`true` asks for verdicts as JSON through `response_format`. AgentIF's prompts "
+        "ask for a plain YES or NO, which is the default.",
+    )
     asks: PositiveInt = Field(
         2,
         description="Calls a question at most while the reply cannot be read; after one that was "

@@ -59,7 +59,8 @@ class Asker:
         for attempt in range(self.judge.config.asks):
             # A reply that was cut off before its verdict would be cut off again.
             room = _MORE_ROOM if reason == "judge_truncated" else 1
-            reply = await self._reply(place, prompt, position, (vote, attempt, room))
+            payload = self.judge.payload(prompt, room=room, verdict_wanted=verdict_wanted)
+            reply = await self._reply(place, position, payload, (vote, attempt, room))
             replies.append(reply)
             text, verdict, reason = self._read(reply, prompt, verdict_wanted)
             if reason is None or "error" in reply:
@@ -74,22 +75,22 @@ class Asker:
         return Answered(text, verdict, reason, record)
 
     async def _reply(
-        self, place: Place, prompt: str, position: int, call: tuple[int, int, int]
+        self, place: Place, position: int, payload: dict[str, Any], call: tuple[int, int, int]
     ) -> dict[str, Any]:
         """Return one reply, from the journal where it was answered before."""
-        fp = fingerprint(
-            [self._asked_hash, place.item_key, place.step_keys[position], prompt, call]
-        )
+        prompt = payload["messages"][0]["content"]
+        where = [place.item_key, place.step_keys[position]]
+        fp = fingerprint([self._asked_hash, *where, prompt, call])
         known = self._journal.get(fp) if self._journal is not None else None
         if known is not None:
             self.reused += 1
             return dict(known["reply"])
         assert self.client is not None, "a judge is asked without a client"
-        kept = _kept(await self.client.complete(self.judge.payload(prompt, room=call[-1])))
+        kept = _kept(await self.client.complete(payload))
         final = not kept.get("error", {}).get("retryable", False)
         if self._journal is not None and final:
-            where = {"item": place.item, "constraint": place.constraint, "step": position}
-            self._journal.append(fp, {**where, "reply": kept})
+            at = {"item": place.item, "constraint": place.constraint, "step": position}
+            self._journal.append(fp, {**at, "reply": kept})
         return kept
 
     def _read(

@@ -13,6 +13,21 @@ _READING = ("parser", "votes", "asks")
 _LOCAL_TRANSPORT = ("port", "gpus", "num_gpus", "tensor_parallel_size", "slots", "threads")
 
 
+_VERDICT_FORMAT = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "verdict",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"verdict": {"type": "string", "enum": ["YES", "NO"]}},
+            "required": ["verdict"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """A judge by its name and configuration."""
@@ -49,7 +64,9 @@ class Judge:
         """The identity as a rule's parameter: a plan that differs shows where."""
         return canonical(self.identity).decode()
 
-    def payload(self, prompt: str, room: int = 1) -> dict[str, Any]:
+    def payload(
+        self, prompt: str, *, room: int = 1, verdict_wanted: bool = False
+    ) -> dict[str, Any]:
         """Build one request's body; ``room`` multiplies the output budget, where there is one."""
         sampling: Mapping[str, Any] = self.config.sampling()
         body = {
@@ -60,4 +77,6 @@ class Judge:
         for key in ("max_tokens", "max_completion_tokens"):
             if key in body:
                 body[key] *= room
+        if self.config.structured and verdict_wanted:
+            body["response_format"] = _VERDICT_FORMAT
         return body | dict(sampling.get("extra_body", {}))
