@@ -27,8 +27,8 @@ TEXT: Final = "# Title\n" + "Some words here and there. " * 80
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of each kind")
-    parser.add_argument("--checks", type=int, default=500, help="checks a round")
+    parser.add_argument("--rounds", type=int, default=30, help="rounds of each kind")
+    parser.add_argument("--checks", type=int, default=100, help="checks a round")
     parser.add_argument("--servers", type=int, default=os.cpu_count() or 1, help="servers at most")
     options = parser.parse_args()
     asyncio.run(measure(options.rounds, options.checks, options.servers))

@@ -26,6 +26,7 @@ _AND: Final = 0x54  # BPF_ALU | BPF_AND | BPF_K
 _EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _RETURN: Final = 0x06  # BPF_RET | BPF_K
 _INSTRUCTION: Final = struct.Struct("=HBBI")
+_WORD: Final = struct.Struct("=I")
 _FULL: Final = 0xFFFFFFFF
 _NR, _ARCH, _ARGS = 0, 4, 16
 
@@ -62,7 +63,40 @@ Rule = int | tuple[Among, ...]
 class _Program(ctypes.Structure):
     """``struct sock_fprog``."""
 
-    _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+    _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+class Filter:
+    """A program in memory, ready to be installed; a number in it may be filled in before that.
+
+    All is prepared here because what a forked process computes costs it pages of its own.
+    """
+
+    def __init__(self, program: bytes, blank: int | None = None) -> None:
+        """Take a program; ``blank`` is the operand that ``fill_in`` replaces wherever it stands."""
+        self._code = ctypes.create_string_buffer(program, len(program))
+        size = _INSTRUCTION.size
+        self._fprog = _Program(len(program) // size, ctypes.addressof(self._code))
+        self._reference = ctypes.byref(self._fprog)
+        self._blanks = [
+            place * size + size - _WORD.size
+            for place, (*_, operand) in enumerate(_INSTRUCTION.iter_unpack(program))
+            if operand == blank
+        ]
+
+    def fill_in(self, value: int) -> None:
+        """Put a number into the blanks."""
+        for place in self._blanks:
+            _WORD.pack_into(self._code, place, value)
+
+    def install(self) -> None:
+        """Put the current thread, and all it starts, under this filter for good.
+
+        Needs no_new_privs or CAP_SYS_ADMIN. Raises OSError where the kernel refuses.
+        """
+        if _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._reference, 0, 0) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"seccomp: {os.strerror(number)}")
 
 
 def assemble(machine: str, rules: Mapping[str, Rule], default: int) -> bytes:
@@ -82,17 +116,6 @@ def assemble(machine: str, rules: Mapping[str, Rule], default: int) -> bytes:
             body = [_op(_RETURN, rule)] if isinstance(rule, int) else _conditions(rule)
             code += [_op(_EQUAL, numbers[name], jump_false=len(body)), *body]
     return b"".join([*code, _op(_RETURN, default)])
-
-
-def install(program: bytes) -> None:
-    """Put the current thread, and all it starts, under a filter for good.
-
-    Needs no_new_privs or CAP_SYS_ADMIN. Raises OSError where the kernel refuses.
-    """
-    fprog = _Program(len(program) // _INSTRUCTION.size, program)
-    if _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(fprog), 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"seccomp: {os.strerror(number)}")
 
 
 def _conditions(tests: Iterable[Among]) -> list[bytes]:

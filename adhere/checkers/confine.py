@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from adhere.checkers.landlock import Landlock
@@ -52,7 +53,8 @@ class Confinement:
         When the judging process dies the server reads the end of its socket and ends with
         everything below it; SIGCONT on the parent's death wakes a server that a checker has
         stopped. As subreaper it becomes the parent of daemons that checkers leave behind, and can
-        kill them. The last step takes from it the system calls that it has no use for.
+        kill them. The last steps take from it root's powers, which it does not need, and the system
+        calls that it has no use for.
         """
         _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -61,7 +63,7 @@ class Confinement:
         _enter_first(_EMPTY_FOLDERS)
         os.umask(0o077)
         self._server = os.getpid()
-        self._capabilities = _Capabilities()
+        _drop_capabilities()
         self._landlock = _landlock()
         self._seccomp = _seccomp(writing=self._landlock is not None)
 
@@ -72,7 +74,6 @@ class Confinement:
         and system calls of a check. Raises OSError where something cannot be given up.
         """
         os.setsid()
-        self._capabilities.drop()
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self._server:
             os._exit(1)
@@ -86,6 +87,7 @@ class Confinement:
             self._seccomp.enter()
 
 
+@cache
 def limits(timeout_s: float, memory_mb: int) -> Limits:
     """Return the resource limits of a check: seconds of processor time, MiB of address space.
 
@@ -121,22 +123,15 @@ def _seccomp(*, writing: bool) -> Seccomp | None:
         return None
 
 
-class _Capabilities:
-    """What remains of a process's capabilities once those are given up that no check needs."""
-
-    def __init__(self) -> None:
-        """Read what this process has: of ordinary users, usually nothing."""
-        self._header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-        # Twice effective, permitted, inheritable: the low 32 capabilities, then the high ones.
-        sets = (ctypes.c_uint32 * 6)()
-        _libc.capget(self._header, sets)
-        self._kept = (ctypes.c_uint32 * 6)(*(bits & _KEPT_CAPABILITIES for bits in sets[:2]))
-        self._any = any(sets)
-
-    def drop(self) -> None:
-        """Give up the others. Raises OSError."""
-        if self._any and _libc.capset(self._header, self._kept) != 0:
-            raise OSError(ctypes.get_errno(), "capset")
+def _drop_capabilities() -> None:
+    """Give up root's powers, for this process and all below it; ordinary users have none."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    # Twice effective, permitted, inheritable: the low 32 capabilities, then the high ones.
+    sets = (ctypes.c_uint32 * 6)()
+    if _libc.capget(header, sets) != 0:
+        return
+    kept = (ctypes.c_uint32 * 6)(*(bits & _KEPT_CAPABILITIES for bits in sets[:2]))
+    _libc.capset(header, kept)
 
 
 def _at_most(which: int, pair: tuple[int, int]) -> tuple[int, int]:

@@ -72,11 +72,12 @@ class Landlock:
         self._rules = _call(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled), 0)
         for path in dict.fromkeys(_readable()):
             self._allow(path, _READ_FILE)
+        self._flags = self._known(_QUIET)
         self._allow(os.devnull, _READ_FILE | _WRITE_FILE)
 
     def enforce(self) -> None:
         """Hold the current process to the rules for good. Raises OSError."""
-        _call(_RESTRICT_SELF, self._rules, self._known(_QUIET))
+        _call(_RESTRICT_SELF, self._rules, self._flags)
         os.close(self._rules)
 
     def _known(self, rights: tuple[tuple[int, int], ...]) -> int:

@@ -10,11 +10,10 @@ import errno
 import fcntl
 import os
 import socket
-import struct
 import termios
 from typing import Final
 
-from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Rule, argument, assemble, install, null
+from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Filter, Rule, argument, assemble, null
 from adhere.checkers.syscalls import machine
 
 _READING: Final = """
@@ -38,7 +37,7 @@ _WAITING: Final = """
 """
 # What the server needs to run checks, and what a check gives up with the second filter.
 _SERVING: Final = """
-    fork clone kill tkill tgkill setsid capset prctl prlimit64 landlock_restrict_self
+    fork clone kill tkill tgkill setsid prctl prlimit64 landlock_restrict_self
     socketpair sendto recvfrom shutdown
 """
 
@@ -62,8 +61,7 @@ _PR_GET_DUMPABLE: Final = 3
 _PR_SET_NAME: Final = 15
 _PR_GET_NAME: Final = 16
 # Stands in the prepared program where each check's own process id will be; no process has it.
-SELF: Final = 0xFFFFFFF1
-_WORD: Final = struct.Struct("=I")
+_SELF: Final = 0xFFFFFFF1
 
 
 class Seccomp:
@@ -79,12 +77,13 @@ class Seccomp:
         name = machine()
         if name is None:
             raise OSError(errno.ENOSYS, f"system calls of {os.uname().machine} are not known")
-        self._check = check(name, SELF)
-        install(base(name, writing=writing))
+        self._check = Filter(check(name, _SELF), blank=_SELF)
+        Filter(base(name, writing=writing)).install()
 
     def enter(self) -> None:
         """Take from a check's process what only the server may do. Raises OSError."""
-        install(for_process(self._check, os.getpid()))
+        self._check.fill_in(os.getpid())
+        self._check.install()
 
 
 def base(machine: str, *, writing: bool) -> bytes:
@@ -110,8 +109,3 @@ def check(machine: str, pid: int) -> bytes:
     # A pair within the process, which asyncio makes; nothing can be connected or sent elsewhere.
     rules["socketpair"] = (argument(0, socket.AF_UNIX),)
     return assemble(machine, rules, ALLOW)
-
-
-def for_process(prepared: bytes, pid: int) -> bytes:
-    """Return a program made for ``SELF`` with a process id in its place."""
-    return prepared.replace(_WORD.pack(SELF), _WORD.pack(pid))

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from adhere.checkers import CheckerPool, CheckResult
-from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Rule, argument, assemble, install
+from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Filter, Rule, argument, assemble
 from adhere.checkers.syscalls import machine
 
 TIMEOUT_S = 2.0
@@ -105,7 +105,7 @@ def do_without(names: list[str]) -> None:
     if "seccomp" in names:
         rules |= {"seccomp": DENY, "prctl": (argument(0, *_PRCTL),)}
     _libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    install(assemble(name, rules, ALLOW))
+    Filter(assemble(name, rules, ALLOW)).install()
 
 
 if __name__ == "__main__":

@@ -210,6 +210,9 @@ def check_following(response):
         lambda: fcntl.lockf(handle, fcntl.LOCK_SH),
         lambda: os.setxattr(handle, 'user.x', b'x'),
         lambda: os.remove(os.__file__),
+        lambda: open(os.__file__, 'r+'),
+        lambda: open(os.__file__, 'ab'),
+        lambda: open('/dev/full', 'w'),
     )
 """,
     "shared_memory_files": """
