@@ -36,6 +36,11 @@ def results(root: Path, evaluation: Evaluation) -> Path:
     return _judged_folder(root, evaluation) / evaluation.cell.dataset / "results.json"
 
 
+def accuracy(root: Path, evaluation: Evaluation) -> Path:
+    """The score of a results file."""
+    return results(root, evaluation).with_name("accuracy.json")
+
+
 def judge_journal(root: Path, evaluation: Evaluation) -> Path:
     """Journal of judge replies; a limited run shares it with the full one."""
     dataset = unlimited(evaluation.cell.dataset)[0]

@@ -5,7 +5,9 @@ result, so a line is either exactly what is needed or ignored; the last line of 
 counts. Lines are appended with one write each; a torn last line is cut before appending.
 """
 
+import logging
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -16,20 +18,22 @@ from adhere.jsonio import dumps, lines, loads
 from adhere.locks import lock
 
 Entry = dict[str, Any]
+_LOG = logging.getLogger("adhere")
 
 
 class Journal:
     """An open journal; a context manager that holds an exclusive lock on its file.
 
-    Raises JournalError when another process holds the journal, or when it cannot be written (a
-    full disk): what had been written before stays intact.
+    Raises JournalError when another process holds the journal for ``patience_s`` seconds, or when
+    it cannot be written (a full disk): what had been written before stays intact.
 
     ``lines_read`` is the number of lines found on opening, ``unreadable`` those of them that are
     no journal lines.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, patience_s: float = 3600.0) -> None:
         self.path = path
+        self._patience_s = patience_s
         self.lines_read = self.unreadable = 0
         self._entries: dict[str, Entry] = {}
         self._handle = -1
@@ -40,8 +44,8 @@ class Journal:
             self._open()
         except BlockingIOError:
             raise JournalError(
-                f"{self.path}: another process is writing this journal: wait until it ends, or "
-                "end it, and start again"
+                f"{self.path}: another process has been writing this journal for "
+                f"{self._patience_s:.0f} s: wait until it ends, and start again"
             ) from None
         except OSError as error:
             raise JournalError(
@@ -61,12 +65,28 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            # Where the file system has no locks, the workflow's own lock must do.
-            lock(self._handle, wait=False)
+            self._wait_for_lock()
             self._recover()
         except BaseException:
             os.close(self._handle)
             raise
+
+    def _wait_for_lock(self) -> None:
+        """Wait for another job that shares the journal, such as that of a limited run."""
+        # Where the file system has no locks, the workflow's own lock must do.
+        deadline = time.monotonic() + self._patience_s
+        told = False
+        while True:
+            try:
+                lock(self._handle, wait=False)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+            if not told:
+                _LOG.info("waiting for another job that writes %s", self.path)
+                told = True
+            time.sleep(0.1)
 
     def _recover(self) -> None:
         """Read every line; end or cut what a killed writer left unfinished at the end."""

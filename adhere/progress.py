@@ -55,10 +55,11 @@ class Progress:
         self.failed += failed
         self.retries = retries
         now = time.monotonic()
-        if self._terminal is not None and now - self._drawn >= _DRAW_EVERY_S:
-            self._draw()
         if now - self._logged >= _LOG_EVERY_S:
             self._plain()
+            self._draw()
+        elif now - self._drawn >= _DRAW_EVERY_S:
+            self._draw()
 
     @property
     def _rate(self) -> float:

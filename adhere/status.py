@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from adhere import files
+from adhere.config import Project
+from adhere.data import Dataset
 from adhere.jsonio import read_json, write_json
+from adhere.judging import Judge
 from adhere.plan import Cell, Evaluation
-from adhere.prediction import recorded
+from adhere.prediction import mode_of, recorded
 
 
 class Attempts:
@@ -51,6 +54,36 @@ def retryable_verdicts(root: Path, evaluation: Evaluation) -> int:
     return int(record.get("retryable", 0))
 
 
+def prediction_differs(project: Project, cell: Cell, dataset: Dataset) -> bool:
+    """Whether a prediction file was made with another configuration, or of other inputs.
+
+    False where nothing is recorded: a file that somebody else made is taken as it is.
+    """
+    report = recorded(project.root / project.config.results_root, cell)
+    if report is None or cell.model not in project.models:
+        return False
+    wanted = (mode_of(project, cell.model, cell.mode).hash, dataset.inputs_sha256)
+    return (report.get("hash"), report.get("inputs_sha256")) != wanted
+
+
+def judging_differs(project: Project, evaluation: Evaluation, dataset: Dataset) -> bool:
+    """Whether a results file was judged by another configuration, or with other constraints."""
+    root = project.root / project.config.results_root
+    path = files.judge_run(files.results(root, evaluation))
+    if not path.exists() or evaluation.judge not in project.judges:
+        return False
+    record: Any = read_json(path)
+    wanted = (Judge(evaluation.judge, project.judges[evaluation.judge]).hash, dataset.sha256)
+    return (record["judge"]["hash"], record["dataset"]["sha256"]) != wanted
+
+
+def policy_differs(project: Project, evaluation: Evaluation) -> bool:
+    """Whether a score was computed under another policy."""
+    root = project.root / project.config.results_root
+    path = files.accuracy(root, evaluation)
+    return path.exists() and read_json(path).get("policy") != project.config.policy
+
+
 def open_work(root: Path, cells: Sequence[Cell], evaluations: Sequence[Evaluation]) -> str | None:
     """Return one line that says how many of what may be tried again, None where nothing is."""
     predictions = sum(pending_predictions(root, cell) for cell in cells)
@@ -70,4 +103,4 @@ def open_work(root: Path, cells: Sequence[Cell], evaluations: Sequence[Evaluatio
 
 def scored(root: Path, evaluation: Evaluation) -> bool:
     """Whether an evaluation is finished up to its score."""
-    return files.results(root, evaluation).with_name("accuracy.json").exists()
+    return files.accuracy(root, evaluation).exists()

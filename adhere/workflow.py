@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile, _TemporaryFileWrapper
 from typing import Any, Protocol
 
 from adhere import data, files
@@ -19,9 +20,18 @@ from adhere.judging import Judge
 from adhere.locks import claim
 from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation, Plan, make_plan, words
-from adhere.prediction import mode_of, recorded, task_of
+from adhere.prediction import mode_of, recorded
 from adhere.sources import Datasets
-from adhere.status import Attempts, open_work, pending_predictions, retryable_verdicts
+from adhere.status import (
+    Attempts,
+    judging_differs,
+    open_work,
+    pending_predictions,
+    policy_differs,
+    prediction_differs,
+    retryable_verdicts,
+    scored,
+)
 
 _LOG = logging.getLogger("adhere")
 # Targets that change what is planned; all others are plain names of rules or files.
@@ -48,6 +58,8 @@ class View:
         self.root = plan.results_root
         self.attempts = Attempts(self.root / ".attempts.json", again=plan.retry)
         self._lock: int | None = None
+        # Lives as long as this call.
+        self._newer: _TemporaryFileWrapper[bytes] | None = None
         self._datasets = Datasets(plan.project.root, accept=plan.accept_dataset)
         # Existing files are only judged, or only scored, where that is what was asked for: the
         # rules that would make them anew are left out.
@@ -134,7 +146,7 @@ class View:
         return sorted({*(self._accuracy(evaluation) for evaluation in self.evaluations()), *found})
 
     def _accuracy(self, evaluation: Evaluation) -> str:
-        return str(files.results(self.root, evaluation).with_name("accuracy.json"))
+        return str(files.accuracy(self.root, evaluation))
 
     def _check_selected(self, *, judges: bool) -> None:
         """Raise AdhereError where nothing is selected, or a selected dataset cannot be read."""
@@ -200,9 +212,46 @@ class View:
 
     def _unfinished(self, cell: Cell) -> bool:
         report = recorded(self.root, cell)
-        if report is None or report.get("state") != task_of(self.plan.project, cell).state:
+        if report is None or self._predicted_otherwise(cell):
             return True
         return bool(report.get("attempt", "") != self._predicting_attempt(cell))
+
+    # What Snakemake cannot know: its own records may be gone or belong to another folder, and it
+    # leaves a deleted file alone while what was made of it is there.
+
+    def changed_prediction(self, wildcards: Wildcards) -> list[str]:
+        """Evidence that a prediction file was made otherwise than it would be now."""
+        return self._evidence(self._predicted_otherwise(_cell(wildcards)))
+
+    def _predicted_otherwise(self, cell: Cell) -> bool:
+        return prediction_differs(self.plan.project, cell, self.dataset(cell.dataset))
+
+    def changed_judging(self, wildcards: Wildcards) -> list[str]:
+        """The same for a results file, or that its prediction file is gone."""
+        evaluation = Evaluation(_cell(wildcards), wildcards.judge)
+        judged = files.results(self.root, evaluation).exists()
+        gone = self.predicts and not files.prediction(self.root, evaluation.cell).exists()
+        dataset = self.dataset(evaluation.cell.dataset)
+        differs = judging_differs(self.plan.project, evaluation, dataset)
+        return self._evidence(differs or (judged and gone))
+
+    def changed_score(self, wildcards: Wildcards) -> list[str]:
+        """The same for a score, or that its results file is gone."""
+        evaluation = Evaluation(_cell(wildcards), wildcards.judge)
+        gone = self.judges and not files.results(self.root, evaluation).exists()
+        differs = policy_differs(self.plan.project, evaluation)
+        return self._evidence(differs or (scored(self.root, evaluation) and gone))
+
+    def changed_summary(self, _wildcards: object = None) -> list[str]:
+        """Evidence that a score is gone which the summary reported."""
+        gone = any(not Path(path).exists() for path in self.accuracies())
+        return self._evidence(gone and (self.root / "summary.md").exists())
+
+    def _evidence(self, differs: bool) -> list[str]:
+        """Return a file that is newer than any output, which as an input outdates the output."""
+        if differs and self._newer is None:
+            self._newer = NamedTemporaryFile(prefix="adhere-found-a-change-")  # noqa: SIM115
+        return [self._newer.name] if differs and self._newer is not None else []
 
     def predicting_attempt(self, wildcards: Wildcards) -> str:
         """Parameter that changes when passing failures of a prediction file are tried again."""
@@ -227,6 +276,9 @@ class View:
 
         ``jobs`` are (rule, wildcards) of everything that is about to run.
         """
+        todo = [(rule, wildcards) for rule, wildcards in jobs]
+        if {rule for rule, _ in todo} == {"list"}:
+            return  # looking on disturbs nobody
         self._lock = claim(
             self.root / ".lock",
             "another workflow is working on these results: wait until it ends, or give this one "
@@ -238,7 +290,6 @@ class View:
             for path in misplaced_results(self.root):
                 _LOG.warning("left out: %s: scripts/adopt.py takes over what others wrote", path)
         project = self.plan.project
-        todo = [(rule, wildcards) for rule, wildcards in jobs]
         models = {w.model for rule, w in todo if rule == "predict"}
         for model in sorted(models):
             if not project.models[model].is_local:
@@ -281,7 +332,10 @@ def view(root: Path, config: Mapping[str, Any], arguments: Sequence[str]) -> Vie
     targets are looked for, since Snakemake tells them only after its rules are read.
     """
     targets = frozenset(arguments) & frozenset(RESTRICTED)
-    selection = {key: value for key, value in config.items() if value is not None}
+    for key, value in config.items():
+        if value is None or value == "":
+            raise ConfigError(f"--config {key}=: names nothing: give a value, or leave it out")
+    selection = dict(config)
     if "retry" in targets:
         selection["retry"] = True
     plan = make_plan(load_project(root), selection)
@@ -298,6 +352,8 @@ def _check(made: View) -> None:
             f"results_root: found {plan.config.results_root!r}: must be a path without any of "
             "{ } < > * ? [ ]"
         )
+    if made.root.exists() and not made.root.is_dir():
+        raise ConfigError(f"results_root: {made.root} is a file: give a folder")
 
 
 def _cell(wildcards: Wildcards) -> Cell:

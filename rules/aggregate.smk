@@ -11,7 +11,8 @@ localrules:
 rule aggregate:
     """Write the summary of everything that is scored."""
     input:
-        plan("accuracies"),
+        accuracies=plan("accuracies"),
+        changed=plan("changed_summary"),
     output:
         markdown="<results>/summary.md",
         json="<results>/summary.json",

@@ -11,6 +11,7 @@ if VIEW.judges:
         input:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
             dataset=ancient(plan("dataset_file")),
+            changed=plan("changed_judging"),
         output:
             results="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json",
             record="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/judge_run.json",

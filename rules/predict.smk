@@ -31,6 +31,7 @@ if VIEW.predicts:
         input:
             dataset=ancient(plan("dataset_file")),
             served=plan("served"),
+            changed=plan("changed_prediction"),
         output:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
         log:

@@ -12,6 +12,7 @@ rule score:
     """Compute CSR, ISR and their breakdowns for one results file."""
     input:
         results="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json",
+        changed=plan("changed_score"),
     output:
         accuracy="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/accuracy.json",
         verdicts="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/verdicts.parquet",

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -234,8 +235,8 @@ def test_a_journal_belongs_to_one_process(tmp_path: Path) -> None:
     try:
         assert said(holder) == "holding"
         with (
-            pytest.raises(JournalError, match=r"j\.jsonl: another process is writing"),
-            Journal(path),
+            pytest.raises(JournalError, match=r"j\.jsonl: another process has been writing"),
+            Journal(path, patience_s=0),
         ):
             pass
         assert values(read(path)) == {"a": 1}, "reading needs no lock"
@@ -243,10 +244,26 @@ def test_a_journal_belongs_to_one_process(tmp_path: Path) -> None:
         assert end(holder) == 0
     with Journal(path) as journal:
         assert journal.get("a") is not None
-        with pytest.raises(JournalError, match="another process"), Journal(path):
+        with pytest.raises(JournalError, match="another"), Journal(path, patience_s=0):
             pass
     with Journal(path):
         pass
+
+
+def test_a_journal_waits_for_the_job_that_shares_it(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    holder = python(HOLDER, path)
+    assert said(holder) == "holding"
+    with ThreadPoolExecutor() as pool:
+
+        def entries() -> list[str]:
+            with Journal(path) as journal:
+                return [] if journal.get("a") is None else ["a"]
+
+        waiting = pool.submit(entries)
+        assert not waiting.done()
+        assert end(holder) == 0
+        assert waiting.result(timeout=30) == ["a"]
 
 
 def test_a_journal_works_where_the_file_system_has_no_locks(

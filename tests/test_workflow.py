@@ -36,6 +36,7 @@ def finished_tree(
     tmp_path_factory: pytest.TempPathFactory, shared_mock: RunningMock
 ) -> WorkflowProject:
     """A project that ran to its end once; never changed, only copied."""
+    shared_mock.configure(rules=[])
     root = tmp_path_factory.mktemp("finished") / "it's a project"
     project = make_project(root, shared_mock.base_url, shared_mock.judge_url)
     called = project.snakemake()
@@ -270,6 +271,7 @@ def test_list_shows_what_is_done_and_missing(finished: WorkflowProject) -> None:
         ("modes=slow", "there are: plain, thinking"),
         ("datasets=evil", "known: tiny, smoke"),
         ("limit=0", "whole number"),
+        ("models=", "names nothing"),
         ("limt=5", "did you mean `limit`?"),
         ("repeats=0", "repeats"),
         ("policy=mine", "policy"),
@@ -394,6 +396,8 @@ def test_second_workflow_is_refused(fresh: WorkflowProject, mock: RunningMock) -
         second = fresh.snakemake(*options)
         assert second.code == 1
         assert "another workflow is working on these results" in second.text
+        # Looking on is allowed.
+        assert fresh.snakemake("list", *options[1:]).code == 0
     finally:
         first.kill()
         first.wait(timeout=60)
@@ -433,3 +437,74 @@ def test_judge_that_answers_nothing_is_an_error(fresh: WorkflowProject, mock: Ru
     assert not list(fresh.root.glob("results/scores/*/*/*/results.json"))
     mock.configure(rules=[])
     assert fresh.snakemake(*options).code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "jobs"),
+    [
+        ("judge_configs/strict.yaml", {"temperature": 0.7}, JUDGE_JOBS),
+        ("configs/alpha.yaml", {"modes": {"plain": {"temperature": 0.9}}}, None),
+        ("configs/global.yaml", {"policy": "nemo-0.7"}, {"score": 4, "aggregate": 1, "all": 1}),
+    ],
+)
+def test_a_change_is_noticed_without_snakemakes_records(
+    finished: WorkflowProject, file: str, changes: dict[str, object], jobs: dict[str, int] | None
+) -> None:
+    shutil.rmtree(finished.root / ".snakemake")
+    assert finished.plan().idle
+    finished.change_yaml(file, **changes)
+    planned = finished.plan().jobs
+    assert planned == jobs or (jobs is None and planned["predict"] == 2)
+
+
+def test_a_changed_dataset_is_noticed_without_snakemakes_records(
+    finished: WorkflowProject,
+) -> None:
+    shutil.rmtree(finished.root / ".snakemake")
+    rows = finished.dataset()
+    rows[0]["constraints"][0]["evaluation"][0]["exec"] += "\n"
+    finished.write_dataset(rows)
+    assert finished.plan().jobs == JUDGE_JOBS
+
+
+@pytest.mark.parametrize(
+    ("deleted", "jobs"),
+    [
+        ("results/prediction/alpha__plain/run1/tiny.json", {"predict": 1, "judge": 1, "score": 1}),
+        ("results/scores/alpha__plain/run1_strict/tiny/results.json", {"judge": 1, "score": 1}),
+        ("results/scores/alpha__plain/run1_strict/tiny/accuracy.json", {"score": 1}),
+    ],
+)
+def test_a_deleted_file_comes_back(
+    finished: WorkflowProject, mock: RunningMock, deleted: str, jobs: dict[str, int]
+) -> None:
+    before = (finished.root / deleted).read_bytes()
+    (finished.root / deleted).unlink()
+    called = finished.snakemake()
+    assert called.code == 0, called.text
+    assert called.jobs == {**jobs, "aggregate": 1, "all": 1}
+    assert (finished.root / deleted).read_bytes() == before
+    assert mock.stats().requests == 0
+    assert finished.plan().idle
+
+
+def test_limited_and_full_files_of_a_run_are_judged_together(
+    fresh: WorkflowProject, mock: RunningMock
+) -> None:
+    options = ("--config", "modes=plain", "repeats=1")
+    assert fresh.snakemake("predictions", *options, "limit=2").code == 0
+    assert fresh.snakemake("predictions", *options).code == 0
+    mock.configure(latency_s=0.3)
+    try:
+        called = fresh.snakemake("evaluations", *options, "judges=strict")
+    finally:
+        mock.configure(latency_s=0.0)
+    assert called.code == 0, called.text
+    assert called.jobs["judge"] == 2
+
+
+def test_results_root_that_is_a_file(fresh: WorkflowProject) -> None:
+    (fresh.root / "taken").write_text("", encoding="utf-8")
+    called = fresh.snakemake("-n", "--config", "results_root=taken")
+    assert called.code == 1
+    assert "error: results_root: taken is a file" in called.text

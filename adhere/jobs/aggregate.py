@@ -5,6 +5,7 @@ from pathlib import Path
 
 from adhere import reporting
 from adhere.cli import Job
+from adhere.errors import DataError
 
 
 def aggregate(job: Job) -> None:
@@ -33,5 +34,7 @@ def main() -> None:
         help='how many runs each row should have, to show "2 of 3" (default: not stated)',
     )
     arguments = parser.parse_args()
+    if not arguments.results_root.is_dir():
+        raise DataError(f"--results-root {arguments.results_root}: there is no such folder")
     reporting.aggregate(arguments.results_root, expected_runs=arguments.repeats)
     print(f"{arguments.results_root / 'summary.md'}: written")

@@ -1,20 +1,28 @@
 """List: what is configured and selected, what is done and what is missing."""
 
+import argparse
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.cells import cell_len
 
 from adhere.cli import Job
 from adhere.config import load_project
-from adhere.data import notes
+from adhere.data import Dataset, load_cached, notes
 from adhere.errors import DataError
 from adhere.names import limited
 from adhere.plan import Evaluation, Plan, make_plan
 from adhere.prediction import recorded
 from adhere.sources import Datasets
-from adhere.status import open_work, scored
+from adhere.status import (
+    judging_differs,
+    open_work,
+    policy_differs,
+    prediction_differs,
+    scored,
+)
 
 Table = Sequence[Sequence[str]]
 
@@ -26,6 +34,11 @@ def show(job: Job) -> None:
 
 def main() -> None:
     """Print them by hand, for everything that is enabled."""
+    argparse.ArgumentParser(
+        prog="list.py",
+        description="Show models, modes and judges, and what is done and missing, for everything "
+        "that is enabled; `snakemake list --config …` does so for a selection.",
+    ).parse_args()
     print(overview(make_plan(load_project(Path()), {})))
 
 
@@ -80,14 +93,22 @@ def _datasets(plan: Plan) -> list[str]:
 
 
 def _results(plan: Plan) -> Table:
-    """One row for each selected (model, mode, dataset): finished runs of predicting and scoring."""
+    """One row for each selected (model, mode, dataset): runs that are finished and up to date."""
     root, repeats = plan.results_root, plan.config.repeats
+    usable = _usable(plan)
     predicted: Counter[tuple[str, str, str]] = Counter()
     judged: Counter[tuple[str, str, str, str]] = Counter()
     for cell in plan.cells():
-        predicted[cell.model, cell.mode, cell.dataset] += recorded(root, cell) is not None
+        rows_of = usable.get(cell.dataset)
+        done = recorded(root, cell) is not None
+        current = rows_of is None or not prediction_differs(plan.project, cell, rows_of)
+        predicted[cell.model, cell.mode, cell.dataset] += done and current
         for judge in plan.judges:
-            done = scored(root, Evaluation(cell, judge))
+            evaluation = Evaluation(cell, judge)
+            stale = policy_differs(plan.project, evaluation) or (
+                rows_of is not None and judging_differs(plan.project, evaluation, rows_of)
+            )
+            done = scored(root, evaluation) and current and not stale
             judged[cell.model, cell.mode, cell.dataset, judge] += done
     rows = [("MODEL", "MODE", "DATASET", "PREDICTED", *plan.judges)]
     for model, modes in plan.modes.items():
@@ -99,6 +120,16 @@ def _results(plan: Plan) -> Table:
                     (*key, f"{predicted[key]}/{repeats}", *(f"{n}/{repeats}" for n in counts))
                 )
     return rows
+
+
+def _usable(plan: Plan) -> dict[str, Dataset]:
+    """Return the selected datasets that can be read, by the name they have in results."""
+    loaded = {}
+    for name in plan.datasets:
+        with suppress(DataError):
+            dataset = load_cached(name, plan.project.root / plan.config.datasets[name])
+            loaded[limited(name, plan.limit)] = dataset.first(plan.limit)
+    return loaded
 
 
 def _table(rows: Table) -> str:

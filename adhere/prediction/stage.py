@@ -136,7 +136,8 @@ def _refuse_if_nothing(
         error = outputs[0]["error"]
         raise EndpointError(
             f"{client.endpoint.owner}: {client.endpoint.base_url}: none of {len(outputs)} requests "
-            f"was answered; the first failed with {error['kind']}: {error['message']}"
+            f"was answered; the first failed with {error['kind']}: {error['message']}: check "
+            "that the server works, and start again"
         )
 
 
