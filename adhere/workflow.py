@@ -35,7 +35,9 @@ from adhere.status import (
 
 _LOG = logging.getLogger("adhere")
 # Targets that change what is planned; all others are plain names of rules or files.
-RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list", "fetch")
+RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list", "checkers", "fetch")
+# Targets that compute nothing.
+LOOKING_ON = frozenset({"list", "checkers"})
 
 
 class Wildcards(Protocol):
@@ -277,7 +279,7 @@ class View:
         ``jobs`` are (rule, wildcards) of everything that is about to run.
         """
         todo = [(rule, wildcards) for rule, wildcards in jobs]
-        if {rule for rule, _ in todo} == {"list"}:
+        if {rule for rule, _ in todo} <= LOOKING_ON:
             return  # looking on disturbs nobody
         self._lock = claim(
             self.root / ".lock",
@@ -305,7 +307,7 @@ class View:
 
     def open_work(self) -> str | None:
         """One line that says what may be tried again; None where everything is final."""
-        if self.targets == {"fetch"}:
+        if self.targets and self.targets <= LOOKING_ON | {"fetch"}:
             return None
         return open_work(self.root, self.cells(), self.evaluations())
 

@@ -1,4 +1,5 @@
-# Data: get datasets from their public homes. Asked for by name only: `snakemake fetch`.
+# Data: get datasets from their public homes, and try out their checkers. Asked for by name only:
+# `snakemake fetch`, `snakemake checkers`.
 #
 # IN   data/sources.yaml (addresses, checksums of known versions); the network
 # OUT  the file of every selected dataset that data/sources.yaml names, and {dataset}.checksum.json
@@ -7,6 +8,7 @@
 
 localrules:
     fetch,
+    checkers,
 
 
 rule fetch:
@@ -17,3 +19,13 @@ rule fetch:
         "../envs/adhere.yaml"
     script:
         "../scripts/fetch.py"
+
+
+rule checkers:
+    """Try out every checker of the selected datasets; no model is asked."""
+    log:
+        "<logs>/checkers.log",
+    conda:
+        "../envs/adhere.yaml"
+    script:
+        "../scripts/checkers.py"

@@ -257,6 +257,13 @@ def test_predictions_then_evaluations_then_scores(
     assert mock.stats().requests == 0
 
 
+def test_checkers_are_tried_out(finished: WorkflowProject, mock: RunningMock) -> None:
+    called = finished.snakemake("checkers")
+    assert called.code == 0, called.text
+    assert "data/tiny.json: never" in called.text or "nothing to tell" in called.text
+    assert mock.stats().requests == 0
+
+
 def test_list_shows_what_is_done_and_missing(finished: WorkflowProject) -> None:
     called = finished.snakemake("list", "--config", "repeats=3")
     assert called.code == 0
