@@ -70,7 +70,9 @@ async def audit(rows: Sequence[Row], pool: CheckerPool) -> list[Finding]:
 
     width = max(1, 2 * len(pool.server_pids))
     await drain([(iter(range(len(checkers))), width)], examine)
-    return [finding for number in range(len(checkers)) for finding in found[number]]
+    findings = [finding for number in range(len(checkers)) for finding in found[number]]
+    # What is broken comes before what may only be strict.
+    return sorted(findings, key=lambda finding: finding.kind.startswith("never"))
 
 
 def _checkers(rows: Sequence[Row]) -> dict[str, _Checker]:
