@@ -419,7 +419,10 @@ class GlobalConfig(Strict):
     policy: PolicyName = Field("adhere", description="How verdicts are counted.")
     results_root: str = Field("results", description="Where everything generated goes.")
     gpus: Annotated[tuple[str, ...], BeforeValidator(_texts)] | Literal["auto"] = Field(
-        "auto", description="The GPUs local models may use: a list, or `auto` for all there are."
+        "auto",
+        description="The GPUs local models may use: a list, or `auto` for all there are. Not used "
+        "yet: devices are not leased to jobs, so serve one local `vllm` model at a time with "
+        "`--resources gpu=N`, N being the GPUs of the largest.",
     )
     retry: Retry = Field(default_factory=Retry, description="See below.")
     checkers: Checkers = Field(default_factory=Checkers, description="See below.")
