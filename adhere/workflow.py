@@ -6,7 +6,7 @@ The Snakefile's functions are one line each; what they say is decided and tested
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile, _TemporaryFileWrapper
 from typing import Any, Protocol
@@ -60,6 +60,8 @@ class View:
         self.root = plan.results_root
         self.attempts = Attempts(self.root / ".attempts.json", again=plan.retry)
         self._lock: int | None = None
+        # Whether Snakemake remembers how it made a file: then it sees and shows changes itself.
+        self.on_record: Callable[[str], bool] = lambda path: False  # noqa: ARG005
         # Lives as long as this call.
         self._newer: _TemporaryFileWrapper[bytes] | None = None
         self._datasets = Datasets(plan.project.root, accept=plan.accept_dataset)
@@ -223,7 +225,9 @@ class View:
 
     def changed_prediction(self, wildcards: Wildcards) -> list[str]:
         """Evidence that a prediction file was made otherwise than it would be now."""
-        return self._evidence(self._predicted_otherwise(_cell(wildcards)))
+        cell = _cell(wildcards)
+        unseen = not self.on_record(str(files.prediction(self.root, cell)))
+        return self._evidence(unseen and self._predicted_otherwise(cell))
 
     def _predicted_otherwise(self, cell: Cell) -> bool:
         return prediction_differs(self.plan.project, cell, self.dataset(cell.dataset))
@@ -234,14 +238,16 @@ class View:
         judged = files.results(self.root, evaluation).exists()
         gone = self.predicts and not files.prediction(self.root, evaluation.cell).exists()
         dataset = self.dataset(evaluation.cell.dataset)
-        differs = judging_differs(self.plan.project, evaluation, dataset)
+        unseen = not self.on_record(str(files.results(self.root, evaluation)))
+        differs = unseen and judging_differs(self.plan.project, evaluation, dataset)
         return self._evidence(differs or (judged and gone))
 
     def changed_score(self, wildcards: Wildcards) -> list[str]:
         """The same for a score, or that its results file is gone."""
         evaluation = Evaluation(_cell(wildcards), wildcards.judge)
         gone = self.judges and not files.results(self.root, evaluation).exists()
-        differs = policy_differs(self.plan.project, evaluation)
+        unseen = not self.on_record(self._accuracy(evaluation))
+        differs = unseen and policy_differs(self.plan.project, evaluation)
         return self._evidence(differs or (scored(self.root, evaluation) and gone))
 
     def changed_summary(self, _wildcards: object = None) -> list[str]:

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from snakemake.io import IOFile
+
 from adhere.errors import AdhereError
 from adhere.lifeline import export_workflow_pid
 from adhere.names import MODE_PATTERN
@@ -17,7 +19,13 @@ def plainly(function, *arguments):
         sys.exit(f"error: {error}")
 
 
+def on_record(path):
+    """Say whether Snakemake remembers how it made a file."""
+    return workflow.persistence.metadata(IOFile(path)) is not None
+
+
 VIEW = plainly(view, Path(), config, sys.argv[1:])
+VIEW.on_record = on_record
 if workflow.is_main_process:
     export_workflow_pid()
 
