@@ -57,7 +57,7 @@ def check_following(response):
                 '/etc/shadow',
                 '/etc/hosts',
                 '/etc/hostname',
-                '/root/.bashrc',
+                '/etc/profile',
                 '/sys/kernel/mm',
                 '/etc/resolv.conf',
                 '/var/log/lastlog',
