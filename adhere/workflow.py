@@ -61,7 +61,7 @@ class View:
         self.attempts = Attempts(self.root / ".attempts.json", again=plan.retry)
         self._lock: int | None = None
         # Whether Snakemake remembers how it made a file: then it sees and shows changes itself.
-        self.on_record: Callable[[str], bool] = lambda path: False  # noqa: ARG005
+        self.on_record: Callable[[str], bool] = _nothing_on_record
         # Lives as long as this call.
         self._newer: _TemporaryFileWrapper[bytes] | None = None
         self._datasets = Datasets(plan.project.root, accept=plan.accept_dataset)
@@ -362,6 +362,10 @@ def _check(made: View) -> None:
         )
     if made.root.exists() and not made.root.is_dir():
         raise ConfigError(f"results_root: {made.root} is a file: give a folder")
+
+
+def _nothing_on_record(_path: str) -> bool:
+    return False
 
 
 def _cell(wildcards: Wildcards) -> Cell:

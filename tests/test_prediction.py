@@ -926,7 +926,6 @@ async def test_run_config(bench: Bench) -> None:
     assert content["identity"]["sampling"] == {"temperature": 0.0, "top_p": 0.95, "max_tokens": 500}
     outputs_sha256 = report.pop("outputs_sha256")
     assert report == {
-        "state": task.state,
         "hash": task.mode.hash,
         "sampling": content["identity"]["sampling"],
         "sampled": False,
@@ -958,7 +957,8 @@ async def test_a_finished_cell_is_recorded(bench: Bench) -> None:
     await bench.predict(rows)
     report = recorded(root, task.cell)
     assert report is not None
-    assert report["state"] == task.state != bench.task([row("b")]).state
+    other = bench.task([row("b")]).dataset
+    assert report["inputs_sha256"] == task.dataset.inputs_sha256 != other.inputs_sha256
     task.places.prediction.unlink()
     assert recorded(root, task.cell) is None
 

@@ -46,11 +46,6 @@ class Task:
     fingerprints: tuple[str, ...]
     places: Places
 
-    @property
-    def state(self) -> str:
-        """Fingerprint of the whole cell: equal to the recorded one when it is finished."""
-        return fingerprint(self.fingerprints)
-
 
 def task_of(project: Project, cell: Cell) -> Task:
     """Prepare a configured cell: load its dataset and compute its fingerprints."""
@@ -179,7 +174,6 @@ def _report(task: Task, rows: Sequence[Row]) -> dict[str, Any]:
     errors = Counter(output["error"]["kind"] for output in outputs if output["error"])
     flags = Counter(flag for output in outputs for flag in output["flags"])
     return {
-        "state": task.state,
         "hash": task.mode.hash,
         "sampling": dict(task.mode.sampling),
         "sampled": task.mode.sampled,
