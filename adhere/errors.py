@@ -6,7 +6,8 @@
     ├── EndpointError      an endpoint refuses every request (key, model, parameter) or is gone
     ├── EngineError        a local model server does not start or died
     ├── CheckerError       the process that runs checkers cannot be used
-    └── JournalError       a journal cannot be written or belongs to somebody else
+    ├── JournalError       a journal cannot be written or belongs to somebody else
+    └── BudgetError        what may be spent is spent, or cannot be counted
 
 Each message names the file, key or item, what was found, what is allowed and what to do.
 """
@@ -38,3 +39,7 @@ class CheckerError(AdhereError):
 
 class JournalError(AdhereError):
     """A journal cannot be written, or another process holds it."""
+
+
+class BudgetError(AdhereError):
+    """What may be spent is spent before anything was answered, or it cannot be counted."""

@@ -11,6 +11,7 @@ from adhere.plan import Cell, Evaluation
 
 _MODEL_MODE = re.compile(rf"(.+)__({MODE_PATTERN})", re.DOTALL)
 _RUN = re.compile(r"run([1-9]\d*)")
+_JOURNAL = ".partial.jsonl"
 
 
 def existing_predictions(root: Path) -> Iterator[Cell]:
@@ -50,3 +51,19 @@ def misplaced_results(root: Path) -> list[Path]:
     """Return the results files below ``root`` whose folders are not named as the workflow does."""
     found = {files.results(root, evaluation) for evaluation in existing_results(root)}
     return sorted(set(root.glob("scores/**/results.json")) - found)
+
+
+def existing_journals(root: Path) -> Iterator[tuple[Cell | Evaluation, Path]]:
+    """Yield every journal below ``root`` with the cell or evaluation whose replies it holds.
+
+    The dataset is named without a limit: limited runs share the journal of the full one.
+    """
+    for path in sorted(root.glob(f"prediction/*/run*/*{_JOURNAL}")):
+        cell = _cell_of(path.parts[-3], path.parts[-2], path.name.removesuffix(_JOURNAL))
+        if cell is not None:
+            yield cell, path
+    for path in sorted(root.glob(f"scores/*/run*_*/*{_JOURNAL}")):
+        run, _, judge = path.parts[-2].partition("_")
+        cell = _cell_of(path.parts[-3], run, path.name.removesuffix(_JOURNAL))
+        if cell is not None and _is_name(judge):
+            yield Evaluation(cell, judge), path

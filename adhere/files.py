@@ -6,6 +6,11 @@ from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation
 
 
+def claim(root: Path) -> Path:
+    """Lock file of the workflow that works on these results; it names the last one that did."""
+    return root / ".lock"
+
+
 def prediction_folder(root: Path, cell: Cell) -> Path:
     """Folder of one run of one (model, mode)."""
     return root / "prediction" / f"{cell.model}__{cell.mode}" / f"run{cell.run}"
@@ -24,6 +29,11 @@ def run_config(root: Path, cell: Cell) -> Path:
 def prediction_journal(root: Path, cell: Cell) -> Path:
     """Journal of a run; a limited run shares it with the full one."""
     return prediction_folder(root, cell) / f"{unlimited(cell.dataset)[0]}.partial.jsonl"
+
+
+def batches(journal: Path) -> Path:
+    """What is submitted in batches and not yet in a journal; no ``.json``, which datasets have."""
+    return journal.with_name(journal.name.removesuffix(".partial.jsonl") + ".batches")
 
 
 def _judged_folder(root: Path, evaluation: Evaluation) -> Path:
@@ -50,3 +60,13 @@ def judge_journal(root: Path, evaluation: Evaluation) -> Path:
 def judge_run(results_file: Path) -> Path:
     """What a results file was judged with, beside it."""
     return results_file.with_name("judge_run.json")
+
+
+def items(accuracy_file: Path) -> Path:
+    """The items of one scored file as a table, beside its score."""
+    return accuracy_file.with_name("items.csv")
+
+
+def gate(root: Path) -> Path:
+    """What the last gate came to."""
+    return root / "gate.json"

@@ -111,15 +111,21 @@ def lines(raw: bytes) -> Iterator[bytes]:
 
 def read_jsonl(path: Path) -> list[Any]:
     """Parse one JSON value a line. Raises DataError naming file and line."""
-    values = []
+    return [value for _, value in numbered_lines(path)]
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the number (from 1) and the value of every line that is not blank.
+
+    Raises DataError naming file and line.
+    """
     for number, line in enumerate(read_bytes(path).removeprefix(_BOM).split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            values.append(loads(line))
+            yield number, loads(line)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: line {number}: not valid JSON: {error}") from None
-    return values
 
 
 def dumps(value: Any, *, indent: bool = False) -> bytes:

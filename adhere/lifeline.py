@@ -1,9 +1,11 @@
 """Jobs end with the workflow that started them, and clean up when they are told to end.
 
-Four parts, each of use alone:
+Five parts, each of use alone:
 
 - ``export_workflow_pid`` in the Snakefile's main process and ``watch_workflow`` in every job: a
-  job ends by itself when Snakemake is gone, however Snakemake ended;
+  job ends by itself when Snakemake is gone, however Snakemake ended; on a cluster's node, where
+  that cannot be seen, ``watch_claim`` ends it when a later call has taken its results over;
+- ``pass_on_sigterm`` in the main process: a SIGTERM to it alone ends its running jobs, too;
 - ``raise_on_signals``: SIGTERM, SIGINT and SIGHUP become an exception, so that ``with`` blocks
   clean up;
 - ``die_with_parent`` and ``adopt_orphans``: what the kernel (Linux) can do for children.
@@ -11,6 +13,7 @@ Four parts, each of use alone:
 
 import asyncio
 import ctypes
+import logging
 import os
 import signal
 import socket
@@ -18,13 +21,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import psutil
 
+from adhere.locks import claimed_by
+
+_LOG = logging.getLogger("adhere")
 WORKFLOW_VARIABLE = "ADHERE_WORKFLOW"
 
 # From <linux/prctl.h>.
@@ -55,7 +61,7 @@ def watch_workflow(
     to this process, and ``grace_s`` seconds later SIGKILL. Without the variable, or when it names
     another host (a job on a cluster's node), nothing is watched.
     """
-    host, _, process = os.environ.get(WORKFLOW_VARIABLE, "").partition(":")
+    host, _, process = workflow_name().partition(":")
     pid, _, start_time = process.partition(":")
     if host != _host() or not pid.isdecimal():
         return
@@ -63,15 +69,66 @@ def watch_workflow(
     def watch() -> None:
         while _start_time(int(pid)) == start_time:
             time.sleep(poll_s)
-        try:
-            if on_death is not None:
-                on_death()
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(grace_s)
-            os.kill(os.getpid(), signal.SIGKILL)
+        _end_this_process(on_death, grace_s)
 
     threading.Thread(target=watch, name="watch-workflow", daemon=True).start()
+
+
+def watch_claim(claim: Path, *, poll_s: float = 5.0, grace_s: float = 20.0) -> None:
+    """End this process when ``claim`` names another workflow than ``ADHERE_WORKFLOW`` does.
+
+    For jobs on another host than their workflow's: they go on when it is killed, since all they
+    finish is kept, and end as above, within ``poll_s`` seconds, when a later call has claimed the
+    same results (``adhere.locks.claim``) and starts them anew. On the workflow's own host, or
+    without the variable, nothing is watched.
+    """
+    own = workflow_name()
+    if own.partition(":")[0] in ("", _host()):
+        return
+
+    def watch() -> None:
+        # A claim that is being written is empty for a moment.
+        while claimed_by(claim) in (own, ""):
+            time.sleep(poll_s)
+        _LOG.error("a later call has taken over %s: this job of an earlier one ends", claim.parent)
+        _end_this_process(None, grace_s)
+
+    threading.Thread(target=watch, name="watch-claim", daemon=True).start()
+
+
+def workflow_name() -> str:
+    """Return the workflow that this process belongs to, as in ``ADHERE_WORKFLOW``, or nothing."""
+    return os.environ.get(WORKFLOW_VARIABLE, "")
+
+
+def _end_this_process(before: Callable[[], None] | None, grace_s: float) -> None:
+    try:
+        if before is not None:
+            before()
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(grace_s)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def pass_on_sigterm() -> None:
+    """Have SIGTERM reach this process's jobs, too, as it does where a whole group is signalled.
+
+    For Snakemake's main process, once its own handler is installed: that one starts nothing more
+    and waits until the running jobs have ended, which may be tomorrow.
+    """
+    own = signal.getsignal(signal.SIGTERM)
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        for child in psutil.Process().children(recursive=True):
+            # Servers and checkers, in sessions of their own, are their jobs' to end.
+            with suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if os.getpgid(child.pid) == os.getpgrp():
+                    child.terminate()
+        if callable(own):
+            own(signum, frame)
+
+    signal.signal(signal.SIGTERM, handle)
 
 
 @contextmanager

@@ -43,9 +43,10 @@ def folder_lock(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def claim(path: Path, refusal: str) -> int | None:
+def claim(path: Path, refusal: str, owner: str = "") -> int | None:
     """Take a lock file for as long as this process lives; the handle stays open.
 
+    The file then holds this process's pid and ``owner``, also afterwards, until the next claim.
     Raises AdhereError with ``refusal`` and the holder's pid when another process has it, and when
     the file cannot be made. Returns None where the file system has no locks.
     """
@@ -59,12 +60,22 @@ def claim(path: Path, refusal: str) -> int | None:
     try:
         held = lock(handle, wait=False)
     except BlockingIOError:
-        holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
+        holder = os.read(handle, 32).decode("ascii", "replace").partition("\n")[0] or "unknown"
         os.close(handle)
         raise AdhereError(f"{path}: held by process {holder}: {refusal}") from None
+    os.ftruncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n{owner}\n".encode())
+    os.fsync(handle)  # other hosts read it
     if not held:
         os.close(handle)
         return None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{os.getpid()}\n".encode())
     return handle
+
+
+def claimed_by(path: Path) -> str:
+    """Return the owner that the last claim of a lock file named; empty where none can be read."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[1] if len(lines) > 1 else ""

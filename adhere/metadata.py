@@ -4,7 +4,8 @@ import importlib.metadata
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,14 +59,20 @@ def job_record(results_root: Path, model: str, stage: str) -> Iterator[dict[str,
         write_json(results_root / "run_metadata" / model / name, record)
 
 
-def client_figures(client: ChatClient | None) -> dict[str, Any]:
-    """Return a client's counts for a record: answers, retries, failures by kind, tokens."""
-    if client is None:
-        return {"answered": 0, "retries": 0, "failures": {}, "tokens": {}}
-    counts = client.counts
+def client_figures(clients: Sequence[ChatClient]) -> dict[str, Any]:
+    """Return clients' counts for a record, summed: answers, retries, failures by kind, tokens.
+
+    ``throttled`` answers asked for less, ``throttled_s`` seconds nothing was sent therefore, and
+    ``least_concurrency`` is the least that one client went down to, None where none did.
+    """
+    counts = [client.counts for client in clients]
+    lowered = [c.least_concurrency for c in counts if c.least_concurrency is not None]
     return {
-        "answered": counts.answered,
-        "retries": counts.retries,
-        "failures": dict(counts.failures),
-        "tokens": dict(counts.tokens),
+        "answered": sum(each.answered for each in counts),
+        "retries": sum(each.retries for each in counts),
+        "failures": dict(sum((each.failures for each in counts), Counter())),
+        "tokens": dict(sum((each.tokens for each in counts), Counter())),
+        "throttled": sum(each.throttled for each in counts),
+        "throttled_s": round(sum(each.throttled_s for each in counts), 1),
+        "least_concurrency": min(lowered, default=None),
     }

@@ -6,6 +6,7 @@ Emphasis marks stay: they are punctuation already. Linear time; never raises.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 ZERO_WIDTH_SPACE = "\u200b"
 # The label that verdict-like elements and \boxed{} turn into.
@@ -47,6 +48,7 @@ def _fold(text: str, space: str) -> str:
     return "\n".join(text.translate(table).splitlines())
 
 
+@lru_cache(maxsize=4096)
 def _fold_character(character: str) -> str:
     if character.isascii():
         return character if character.isprintable() or character.isspace() else " "

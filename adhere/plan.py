@@ -15,7 +15,7 @@ from adhere.errors import ConfigError
 from adhere.names import limited
 
 # Keys of `--config`. The second group overrides the field of that name in configs/global.yaml.
-SELECTION = ("models", "modes", "judges", "datasets", "limit", "retry", "accept_dataset")
+SELECTION = ("models", "modes", "judges", "datasets", "limit", "retry", "accept_dataset", "calls")
 OVERRIDES = ("repeats", "results_root", "policy", "concurrency")
 
 
@@ -43,6 +43,8 @@ class Plan:
 
     ``modes`` maps each selected model to its selected modes; ``datasets`` are the configured
     names, without the limit. ``accept_dataset`` says that files of no known version are meant.
+    ``calls_here`` says that jobs which only call an endpoint run where Snakemake runs, also when
+    the others go to a cluster's nodes, which seldom reach the internet.
     """
 
     project: Project
@@ -52,6 +54,7 @@ class Plan:
     limit: int | None = None
     retry: bool = False
     accept_dataset: bool = False
+    calls_here: bool = True
 
     @property
     def config(self) -> GlobalConfig:
@@ -67,9 +70,15 @@ class Plan:
         """Yield every prediction cell in a stable order."""
         for model, modes in self.modes.items():
             for mode in modes:
-                for run in range(1, self.config.repeats + 1):
+                for run in range(1, self.runs(model) + 1):
                     for dataset in self.datasets:
                         yield Cell(model, mode, run, limited(dataset, self.limit))
+
+    def runs(self, model: str) -> int:
+        """Return how many runs a model has: what was recorded once is not repeated."""
+        config = self.project.models.get(model)
+        recorded = config.recorded if config is not None else None
+        return self.config.repeats if recorded is None or recorded.runs_apart else 1
 
     def evaluations(self) -> Iterator[Evaluation]:
         """Yield every (cell, judge)."""
@@ -108,6 +117,7 @@ def make_plan(project: Project, selection: Mapping[str, Any]) -> Plan:
         limit=_limit(selection.get("limit")),
         retry=_flag("retry", selection.get("retry", False)),
         accept_dataset=_flag("accept_dataset", selection.get("accept_dataset", False)),
+        calls_here=_here(selection.get("calls", "here")),
     )
 
 
@@ -183,3 +193,9 @@ def _flag(key: str, value: Any) -> bool:
     if text not in ("true", "false", "1", "0"):
         raise ConfigError(f"--config {key}={value}: must be true or false")
     return text in ("true", "1")
+
+
+def _here(value: Any) -> bool:
+    if value not in (None, "here", "nodes"):
+        raise ConfigError(f"--config calls={value}: must be here or nodes")
+    return bool(value != "nodes")

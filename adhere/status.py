@@ -7,11 +7,18 @@ from typing import Any
 
 from adhere import files
 from adhere.config import Project
+from adhere.costs.budget import BUDGET
 from adhere.data import Dataset
 from adhere.jsonio import read_json, write_json
 from adhere.judging import Judge
 from adhere.plan import Cell, Evaluation
-from adhere.prediction import mode_of, recorded
+from adhere.prediction import mode_of, recorded, with_recordings
+
+_WHY = {
+    False: "failed for a reason that may pass",
+    True: "failed for a reason that may pass, or were not asked for because `budget` of "
+    "configs/global.yaml is reached: raise it first",
+}
 
 
 class Attempts:
@@ -62,7 +69,8 @@ def prediction_differs(project: Project, cell: Cell, dataset: Dataset) -> bool:
     report = recorded(project.root / project.config.results_root, cell)
     if report is None or cell.model not in project.models:
         return False
-    wanted = (mode_of(project, cell.model, cell.mode).hash, dataset.inputs_sha256)
+    inputs = with_recordings(project, cell, dataset).inputs_sha256
+    wanted = (mode_of(project, cell.model, cell.mode).hash, inputs)
     return (report.get("hash"), report.get("inputs_sha256")) != wanted
 
 
@@ -95,10 +103,20 @@ def open_work(root: Path, cells: Sequence[Cell], evaluations: Sequence[Evaluatio
         parts.append(f"{verdicts} verdict{'s' if verdicts > 1 else ''}")
     if not parts:
         return None
+    asked: list[Cell | Evaluation] = [*cells, *evaluations]
+    over_budget = any(_stopped_by_budget(root, part) for part in asked)
     return (
-        f"incomplete: {' and '.join(parts)} failed for a reason that may pass; everything else is "
+        f"incomplete: {' and '.join(parts)} {_WHY[over_budget]}; everything else is "
         "written. Run `snakemake retry` with the same options to compute just those again"
     )
+
+
+def _stopped_by_budget(root: Path, part: Cell | Evaluation) -> bool:
+    """Whether anything of a file was not asked for because the budget was reached."""
+    if isinstance(part, Cell):
+        return BUDGET in (recorded(root, part) or {}).get("errors", {})
+    path = files.judge_run(files.results(root, part))
+    return path.exists() and BUDGET in read_json(path).get("counts", {})
 
 
 def scored(root: Path, evaluation: Evaluation) -> bool:

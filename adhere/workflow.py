@@ -7,20 +7,30 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile, _TemporaryFileWrapper
 from typing import Any, Protocol
 
 from adhere import data, files
-from adhere.config import load_project
+from adhere.config import RULES_ONLY, load_project
+from adhere.costs.budget import check_budget, start_ledger
+from adhere.costs.money import price_list
 from adhere.errors import ConfigError
 from adhere.existing import existing_predictions, existing_results, misplaced_results
+from adhere.gpus import Sharing, pool_of
 from adhere.jobs.endpoints import judge_endpoint, model_endpoint
+from adhere.jsonio import read_json
 from adhere.judging import Judge
+from adhere.lifeline import workflow_name
 from adhere.locks import claim
 from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation, Plan, make_plan, words
-from adhere.prediction import mode_of, recorded
+from adhere.prediction import asks_model, mode_of, recorded, with_recordings
+from adhere.scheduling import Job, planned
+from adhere.scheduling.durations import Work
+from adhere.scheduling.serving import items_left, serving_job
 from adhere.sources import Datasets
 from adhere.status import (
     Attempts,
@@ -35,9 +45,28 @@ from adhere.status import (
 
 _LOG = logging.getLogger("adhere")
 # Targets that change what is planned; all others are plain names of rules or files.
-RESTRICTED = ("evaluations", "scores", "retry", "predictions", "list", "checkers", "fetch")
+RESTRICTED = (
+    "evaluations",
+    "scores",
+    "retry",
+    "predictions",
+    "list",
+    "plan",
+    "estimate",
+    "checkers",
+    "fetch",
+    "gym_data",
+    "gate",
+    "baseline",
+    "archive",
+    "spotcheck",
+)
 # Targets that compute nothing.
-LOOKING_ON = frozenset({"list", "checkers"})
+LOOKING_ON = frozenset({"list", "plan", "estimate", "checkers"})
+# Targets that write datasets.
+ABOUT_DATA = frozenset({"fetch", "gym_data"})
+# Targets that take what is judged as it is: no calls, no keys.
+JUDGED_ALREADY = frozenset({"scores", "baseline", "archive", "spotcheck"})
 
 
 class Wildcards(Protocol):
@@ -60,6 +89,8 @@ class View:
         self.root = plan.results_root
         self.attempts = Attempts(self.root / ".attempts.json", again=plan.retry)
         self._lock: int | None = None
+        # The GPUs of this machine; None where jobs run elsewhere, or none takes any.
+        self.sharing: Sharing | None = None
         # Whether Snakemake remembers how it made a file: then it sees and shows changes itself.
         self.on_record: Callable[[str], bool] = _nothing_on_record
         # Lives as long as this call.
@@ -67,8 +98,8 @@ class View:
         self._datasets = Datasets(plan.project.root, accept=plan.accept_dataset)
         # Existing files are only judged, or only scored, where that is what was asked for: the
         # rules that would make them anew are left out.
-        self.predicts = not targets & {"evaluations", "scores"}
-        self.judges = "scores" not in targets
+        self.predicts = not targets & (JUDGED_ALREADY | {"evaluations"})
+        self.judges = not targets & JUDGED_ALREADY
         self.policy = plan.config.policy
         self.repeats = plan.config.repeats
 
@@ -103,6 +134,18 @@ class View:
         base, limit = unlimited(name)
         path = self.plan.project.root / self._dataset_file(name)
         return self._datasets.load(base, path).first(limit)
+
+    # Who answers: a server of the job's own, or an endpoint that the job calls
+
+    def models(self, *, served: bool) -> str:
+        """Pattern of the models that the workflow serves itself, or of all others."""
+        models = self.plan.project.models.items()
+        return _any_of(name for name, model in models if model.is_local is served)
+
+    def judged_by(self, *, served: bool) -> str:
+        """Pattern of the judges that their job serves itself, or of all others."""
+        judges = self.plan.project.judges.items()
+        return _any_of(name for name, judge in judges if (judge.local is not None) is served)
 
     # What is asked for
 
@@ -144,6 +187,15 @@ class View:
         self._check_selected(judges=True)
         return [self._accuracy(evaluation) for evaluation in self.evaluations()]
 
+    def evaluated(self, _wildcards: object = None) -> list[list[Any]]:
+        """The scored files of this call, as [model, mode, run, dataset, judge]."""
+        cells = [(each.cell, each.judge) for each in self.evaluations()]
+        return [[cell.model, cell.mode, cell.run, cell.dataset, judge] for cell, judge in cells]
+
+    def this_call(self, _wildcards: object = None) -> str:
+        """Parameter that differs in each call: what reports on a call is made in each."""
+        return f"process {os.getpid()}"
+
     def rows(self, _wildcards: object = None) -> list[str]:
         """All files that the summary reports: this call's, and all others that are finished."""
         found = (str(path) for path in self.root.glob("scores/*/*/*/accuracy.json"))
@@ -171,6 +223,8 @@ class View:
             )
         for dataset in plan.datasets:
             self.dataset(dataset)
+        for cell in self.cells():
+            self._given(cell)
 
     # Each job's slice
 
@@ -179,8 +233,16 @@ class View:
         return mode_of(self.plan.project, wildcards.model, wildcards.mode).text
 
     def inputs_sha256(self, wildcards: Wildcards) -> str:
-        """Checksum over everything of a dataset that a model sees."""
-        return self.dataset(wildcards.dataset).inputs_sha256
+        """Checksum over everything of a dataset that answers are made from."""
+        return self._given(_cell(wildcards)).inputs_sha256
+
+    def _given(self, cell: Cell) -> data.Dataset:
+        """Return a dataset as a model is given it. Raises DataError for a missing recording."""
+        return with_recordings(self.plan.project, cell, self.dataset(cell.dataset))
+
+    def _asks_model(self, cell: Cell) -> bool:
+        """Whether a cell takes a model: recorded items need none."""
+        return asks_model(self._given(cell).rows)
 
     def dataset_sha256(self, wildcards: Wildcards) -> str:
         """Checksum over a whole dataset."""
@@ -191,19 +253,45 @@ class View:
         return Judge(wildcards.judge, self.plan.project.judges[wildcards.judge]).text
 
     def gpus(self, wildcards: Wildcards) -> int:
-        """GPUs that serving a model takes."""
-        return self.plan.project.models[wildcards.model].gpu_count
+        """GPUs that serving a model takes, with as many servers as find room."""
+        return self.plan.project.models[wildcards.model].gpu_count * self._servers(wildcards.model)
+
+    def _servers(self, model: str) -> int:
+        """Return how many servers a model gets. Raises ConfigError where not one finds room."""
+        project = self.plan.project
+        config = project.models[model]
+        if self.sharing is None:
+            return config.replicas
+        return self.sharing.servers(config, config.replicas, project.model_file(model))
 
     def judge_gpus(self, wildcards: Wildcards) -> int:
-        """GPUs that a judge takes which its job serves."""
-        local = self.plan.project.judges[wildcards.judge].local
-        return local.gpu_count if local is not None else 0
+        """GPUs that a judge takes which its job serves. Raises ConfigError as above."""
+        project = self.plan.project
+        local = project.judges[wildcards.judge].local
+        assert local is not None, "asked for judges that are served only"
+        if self.sharing is not None:
+            self.sharing.servers(local, 1, project.judge_file(wildcards.judge))
+        return local.gpu_count
+
+    def share_gpus(self, stated: int | None) -> int | None:
+        """Learn which GPUs are shared by the jobs that run on this machine; return how many.
+
+        ``stated`` is ``--resources gpu=N``. None where nothing that is selected takes any.
+        """
+        project = self.plan.project
+        models = [project.models[name] for name in self.plan.modes] if self.predicts else []
+        judges = [project.judges[name].local for name in self.plan.judges] if self.judges else []
+        served = [model for model in models if model.is_local] + [j for j in judges if j]
+        if not any(local.gpu_count for local in served):
+            return None
+        self.sharing = Sharing(pool_of(self.plan.config), stated)
+        return self.sharing.limit
 
     def served(self, wildcards: Wildcards) -> list[str]:
         """Stamp of the model's server, needed only while a local model's cell is unfinished."""
-        local = self.plan.project.models[wildcards.model].is_local
-        if not local or not self._unfinished(_cell(wildcards)):
+        if not self._to_serve(_cell(wildcards)):
             return []
+        self._servers(wildcards.model)  # what finds no room is refused here, before any job
         return [str(self.root / ".served" / f"{wildcards.model}.json")]
 
     def unfinished(self, wildcards: Wildcards) -> list[list[Any]]:
@@ -211,14 +299,60 @@ class View:
         return [
             [cell.mode, cell.run, cell.dataset]
             for cell in self.cells()
-            if cell.model == wildcards.model and self._unfinished(cell)
+            if cell.model == wildcards.model and self._to_serve(cell)
         ]
+
+    def _to_serve(self, cell: Cell) -> bool:
+        """Whether a cell waits for a server of the workflow's own."""
+        local = self.plan.project.models[cell.model].is_local
+        return local and self._unfinished(cell) and self._asks_model(cell)
 
     def _unfinished(self, cell: Cell) -> bool:
         report = recorded(self.root, cell)
         if report is None or self._predicted_otherwise(cell):
             return True
         return bool(report.get("attempt", "") != self._predicting_attempt(cell))
+
+    # The order of serving
+
+    @property
+    def pool_size(self) -> int | None:
+        """GPUs that local models share; None where they have none in common, as on a cluster."""
+        return self.sharing.limit if self.sharing is not None else None
+
+    @cached_property
+    def serving_jobs(self) -> tuple[Job, ...]:
+        """Every local model that has unfinished cells, with an estimate of its duration."""
+        project = self.plan.project
+        left: dict[str, list[Work]] = {}
+        for cell in self.cells():
+            if self._to_serve(cell):
+                items = items_left(project, cell, self.dataset(cell.dataset))
+                left.setdefault(cell.model, []).append(Work(cell.mode, items))
+        return tuple(
+            serving_job(project, model, self._servers(model), work) for model, work in left.items()
+        )
+
+    @cached_property
+    def _priorities(self) -> dict[str, int]:
+        jobs = self.serving_jobs
+        order = planned(jobs, self.pool_size).jobs if len(jobs) > 1 else jobs
+        return {job.name: len(order) - rank for rank, job in enumerate(order)}
+
+    def priority(self, wildcards: Wildcards) -> int:
+        """Rank of a model's server, the highest first; every other job has 0."""
+        return self._priorities.get(wildcards.model, 0)
+
+    def schedule(self, _wildcards: object = None) -> dict[str, Any]:
+        """Parameter of the target ``plan``: what there is to schedule, and on how many GPUs."""
+        models, judges = self.plan.project.models, self.plan.project.judges
+        local = {name: judges[name].local for name in self.plan.judges}
+        return {
+            "pool": self.pool_size,
+            "jobs": [asdict(job) for job in self.serving_jobs],
+            "apis": [name for name in self.plan.modes if models[name].api is not None],
+            "judges": [name for name, judge in local.items() if judge and judge.gpu_count],
+        }
 
     # What Snakemake cannot know: its own records may be gone or belong to another folder, and it
     # leaves a deleted file alone while what was made of it is there.
@@ -236,6 +370,8 @@ class View:
         """The same for a results file, or that its prediction file is gone."""
         evaluation = Evaluation(_cell(wildcards), wildcards.judge)
         judged = files.results(self.root, evaluation).exists()
+        if not judged and self.plan.project.judges[wildcards.judge].local is not None:
+            self.judge_gpus(wildcards)  # as in `served`
         gone = self.predicts and not files.prediction(self.root, evaluation.cell).exists()
         dataset = self.dataset(evaluation.cell.dataset)
         unseen = not self.on_record(str(files.results(self.root, evaluation)))
@@ -288,34 +424,50 @@ class View:
         if {rule for rule, _ in todo} <= LOOKING_ON:
             return  # looking on disturbs nobody
         self._lock = claim(
-            self.root / ".lock",
+            files.claim(self.root),
             "another workflow is working on these results: wait until it ends, or give this one "
             "its own with --config results_root=…",
+            owner=workflow_name(),
         )
         self.attempts.save()
         self._datasets.record()
+        start_ledger(self.plan.project)
         if "scores" in self.targets:
             for path in misplaced_results(self.root):
                 _LOG.warning("left out: %s: scripts/adopt.py takes over what others wrote", path)
         project = self.plan.project
-        models = {w.model for rule, w in todo if rule == "predict"}
+        asked = [_cell(w) for rule, w in todo if rule == "predict"]
+        models = {cell.model for cell in asked if self._asks_model(cell)}
         for model in sorted(models):
-            if not project.models[model].is_local:
-                model_endpoint(project, model, 1)
+            model_endpoint(project, model, 1)
         for judge in sorted({w.judge for rule, w in todo if rule == "judge"}):
-            if project.judges[judge].local is None and self._asks(judge, todo):
+            if self._asks(judge, todo):
                 judge_endpoint(project, judge)
+        for rule, w in todo:
+            if rule == "judge_served":
+                self.judge_gpus(w)
 
     def _asks(self, judge: str, todo: Sequence[tuple[str, Any]]) -> bool:
         """Whether any of a judge's files holds a constraint that needs it."""
         datasets = {w.dataset for rule, w in todo if rule == "judge" and w.judge == judge}
-        return any(data.asks_judge(self.dataset(name).rows) for name in datasets)
+        asked = (data.asks_judge(self.dataset(name).rows) for name in datasets)
+        return judge != RULES_ONLY and any(asked)
 
     def open_work(self) -> str | None:
         """One line that says what may be tried again; None where everything is final."""
-        if self.targets and self.targets <= LOOKING_ON | {"fetch"}:
+        if self.targets and self.targets <= LOOKING_ON | ABOUT_DATA:
             return None
         return open_work(self.root, self.cells(), self.evaluations())
+
+    def gate_code(self) -> int:
+        """Return the exit code that the gate asks for; 0 where no gate was asked for."""
+        if "gate" not in self.targets:
+            return 0
+        return int(read_json(files.gate(self.root))["exit_code"])
+
+    def prices(self, _wildcards: object = None) -> str:
+        """All prices, as the summary's parameter: no other result depends on them."""
+        return price_list(self.plan.project).text
 
     def open_work_marker(self, _wildcards: object = None) -> str:
         """Parameter that builds the summary again, and so fails the call again, while work is
@@ -330,7 +482,7 @@ class View:
             # Imported here: reading tables costs what no other call of the Snakefile needs.
             from adhere.reporting import aggregate
 
-            aggregate(self.root, expected_runs=self.repeats)
+            aggregate(self.root, expected_runs=self.repeats, prices=price_list(self.plan.project))
 
 
 def view(root: Path, config: Mapping[str, Any], arguments: Sequence[str]) -> View:
@@ -362,6 +514,14 @@ def _check(made: View) -> None:
         )
     if made.root.exists() and not made.root.is_dir():
         raise ConfigError(f"results_root: {made.root} is a file: give a folder")
+    if not made.targets & (LOOKING_ON | JUDGED_ALREADY | ABOUT_DATA):
+        judges = () if "predictions" in made.targets else plan.judges
+        check_budget(plan.project, plan.modes if made.predicts else (), judges)
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return a pattern that matches these names only; without any it matches nothing."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def _nothing_on_record(_path: str) -> bool:

@@ -1,7 +1,7 @@
 # Aggregate: mean ± sample std over runs, for everything finished below <results>.
 #
 # IN   the selected accuracy.json files, and all others that are there
-# OUT  <results>/summary.md, summary.json, verdicts.parquet (one row a verdict)
+# OUT  <results>/summary.md, summary.json, verdicts.parquet (one row a verdict), items.csv (one row an item)
 
 
 localrules:
@@ -17,6 +17,7 @@ rule aggregate:
         markdown="<results>/summary.md",
         json="<results>/summary.json",
         verdicts="<results>/verdicts.parquet",
+        table="<results>/items.csv",
     log:
         "<logs>/aggregate.log",
     conda:
@@ -25,5 +26,6 @@ rule aggregate:
         rows=plan("rows"),
         repeats=VIEW.repeats,
         open_work=plan("open_work_marker"),
+        prices=plan("prices"),
     script:
         "../scripts/aggregate.py"

@@ -1,12 +1,14 @@
 # What the rules look up: the plan of this call, and each job's slice of it. No rules here.
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.io import IOFile
 
 from adhere.errors import AdhereError
-from adhere.lifeline import export_workflow_pid
+from adhere.gpus import mark_allocation
+from adhere.lifeline import export_workflow_pid, pass_on_sigterm
 from adhere.names import MODE_PATTERN
 from adhere.workflow import view
 
@@ -28,6 +30,24 @@ VIEW = plainly(view, Path(), config, sys.argv[1:])
 VIEW.on_record = on_record
 if workflow.is_main_process:
     export_workflow_pid()
+if not workflow.subprocess_exec:
+    mark_allocation(sent_away=workflow.remote_exec)
+
+
+@cache
+def share_gpus():
+    """Have Snakemake start no more here at once than this machine's GPUs hold.
+
+    Called when jobs are planned: no sooner is it known where they run. `use_threads` says that too
+    for a dry-run. Jobs that a cluster runs get its GPUs, and in a job's own process all is decided.
+    """
+    planned = workflow.is_main_process and workflow.execution_settings is not None
+    if not planned or workflow.use_threads:
+        return
+    stated = workflow.global_resources.get("gpu").value
+    limit = plainly(VIEW.share_gpus, stated)
+    if limit is not None and stated is None:
+        workflow.register_resource("gpu", limit)
 
 
 pathvars:
@@ -47,6 +67,7 @@ def plan(question):
     """Return a function of a job's wildcards that asks the plan (a method of adhere's View)."""
 
     def answer(wildcards):
+        share_gpus()
         return plainly(getattr(VIEW, question), wildcards)
 
     return answer
@@ -54,15 +75,21 @@ def plan(question):
 
 def begin():
     """Before the first job: one workflow at a time, and every key that the plan needs is there."""
+    pass_on_sigterm()
     jobs = [(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs()]
     plainly(VIEW.begin, jobs)
 
 
 def finish():
-    """After the last job: what is left to be tried again makes the call fail, in one line."""
+    """After the last job: what is left to be tried again, or a gate, makes the call fail.
+
+    Snakemake ends with 1 for any failed job, and the gate has a code for each outcome.
+    """
     message = plainly(VIEW.open_work)
     if message:
         sys.exit(message)
+    if code := plainly(VIEW.gate_code):
+        sys.exit(code)
 
 
 def report_failure():

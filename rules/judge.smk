@@ -1,4 +1,5 @@
-# Judge: run every constraint's chain on a prediction file.
+# Judge: run every constraint's chain on a prediction file. `judge` calls an endpoint,
+# `judge_served` serves a judge that has `local:` in its file for as long as it takes.
 #
 # IN   <results>/prediction/…/{dataset}.json; the dataset's constraints; judge_configs/{judge}.yaml
 # OUT  <results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json, rows as predicted
@@ -17,13 +18,24 @@ if VIEW.judges:
             record="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/judge_run.json",
         log:
             "<logs>/judge/{model}__{mode}/run{run}_{judge}/{dataset}.log",
+        wildcard_constraints:
+            judge=VIEW.judged_by(served=False),
+        localrule: VIEW.plan.calls_here
         conda:
             "../envs/adhere.yaml"
-        resources:
-            gpu=plan("judge_gpus"),
         params:
             judge=plan("judge_identity"),
             dataset_sha256=plan("dataset_sha256"),
             attempt=plan("judging_attempt"),
         script:
             "../scripts/judge.py"
+
+    use rule judge as judge_served with:
+        """Serve a judge and judge one prediction file."""
+        wildcard_constraints:
+            judge=VIEW.judged_by(served=True),
+        localrule: False
+        conda:
+            "../envs/vllm.yaml"
+        resources:
+            gpu=plan("judge_gpus"),

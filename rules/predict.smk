@@ -1,4 +1,5 @@
-# Predict: ask a model every item of a dataset.
+# Predict: ask a model every item of a dataset. API models are asked by `predict`; local ones are
+# served by `serve`, which answers into their journals, and `collect` writes their files.
 #
 # IN   the dataset's inputs; configs/{model}.yaml, as far as it can change an answer
 # OUT  <results>/prediction/{model}__{mode}/run{run}/{dataset}.json, one row an item
@@ -17,8 +18,9 @@ if VIEW.predicts:
             served=temp("<results>/.served/{model}.json"),
         log:
             "<logs>/serve/{model}.log",
+        priority: plan("priority") if workflow.is_main_process else 0
         conda:
-            "../envs/adhere.yaml"
+            "../envs/vllm.yaml"
         resources:
             gpu=plan("gpus"),
         params:
@@ -27,7 +29,7 @@ if VIEW.predicts:
             "../scripts/serve.py"
 
     rule predict:
-        """Write one prediction file; an API model is asked here."""
+        """Ask an API model one prediction file."""
         input:
             dataset=ancient(plan("dataset_file")),
             served=plan("served"),
@@ -36,6 +38,9 @@ if VIEW.predicts:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
         log:
             "<logs>/predict/{model}__{mode}/run{run}/{dataset}.log",
+        wildcard_constraints:
+            model=VIEW.models(served=False),
+        localrule: VIEW.plan.calls_here
         conda:
             "../envs/adhere.yaml"
         params:
@@ -44,3 +49,11 @@ if VIEW.predicts:
             attempt=plan("predicting_attempt"),
         script:
             "../scripts/predict.py"
+
+    localrules:
+        collect,
+
+    use rule predict as collect with:
+        """Write one prediction file of a local model from its journal."""
+        wildcard_constraints:
+            model=VIEW.models(served=True),

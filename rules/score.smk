@@ -1,7 +1,7 @@
 # Score: account for recorded verdicts under a named policy. No calls, no keys.
 #
 # IN   <results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json, judge_run.json
-# OUT  accuracy.json (CSR, ISR, breakdowns, coverage) and verdicts.parquet beside them
+# OUT  accuracy.json (CSR, ISR, breakdowns, coverage), verdicts.parquet and items.csv beside them
 
 
 localrules:
@@ -16,6 +16,7 @@ rule score:
     output:
         accuracy="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/accuracy.json",
         verdicts="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/verdicts.parquet",
+        table="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/items.csv",
     log:
         "<logs>/score/{model}__{mode}/run{run}_{judge}/{dataset}.log",
     conda:

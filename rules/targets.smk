@@ -1,5 +1,5 @@
-# Targets to ask for by name, beside all: predictions, evaluations, scores, retry, list; and fetch,
-# in data.smk.
+# Targets to ask for by name, beside all: predictions, evaluations, scores, retry, list, plan,
+# estimate; and fetch, in data.smk; gate, baseline, archive and spotcheck, in teams.smk.
 
 
 localrules:
@@ -8,6 +8,8 @@ localrules:
     scores,
     retry,
     list,
+    plan,
+    estimate,
 
 
 rule predictions:
@@ -42,3 +44,25 @@ rule list:
         "../envs/adhere.yaml"
     script:
         "../scripts/list.py"
+
+
+rule plan:
+    """Show in which order local models will be served, and how long that takes."""
+    log:
+        "<logs>/plan.log",
+    conda:
+        "../envs/adhere.yaml"
+    params:
+        schedule=plan("schedule"),
+    script:
+        "../scripts/plan.py"
+
+
+rule estimate:
+    """Show what the calls that are still missing will take, in tokens and money."""
+    log:
+        "<logs>/estimate.log",
+    conda:
+        "../envs/adhere.yaml"
+    script:
+        "../scripts/estimate.py"

@@ -3,11 +3,23 @@
 from collections.abc import Iterator
 
 import pytest
+import vllm_engine
 from hypothesis import HealthCheck, settings
+
+from adhere.client.sharing import FOLDER_VARIABLE
 
 # The machine is shared: slowness says nothing, so only counterexamples fail a property.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shares_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let tests and the workflows that they start share endpoints among themselves only."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("shares")))
+        yield
+
 
 _SKIPPED: list[str] = []
 # A reason that begins like this names what this machine cannot have.
@@ -45,3 +57,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped, and counted as failed")
         for line in _SKIPPED:
             terminalreporter.line(line)
+
+
+@pytest.fixture(scope="session", params=["stand_in", pytest.param("real", marks=pytest.mark.vllm)])
+def vllm(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> vllm_engine.Vllm:
+    """vLLM's stand-in; with ``-m vllm`` the real one."""
+    folder = tmp_path_factory.mktemp("vllm") / "bin"
+    if request.param == "stand_in":
+        return vllm_engine.stand_in(folder)
+    if not vllm_engine.REAL.exists():
+        pytest.skip(f"{ALLOWED} vLLM, which `make test-vllm` installs")
+    return vllm_engine.real(folder)

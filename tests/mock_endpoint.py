@@ -23,8 +23,9 @@ Served (loopback only, no streaming):
     POST /reset                  forgets counts, log and the rules' ``times``, keeps the config
     GET  /wait?answered=10       the stats, as soon as every named count is reached
 
-A request is met in this order: key, JSON, model, refused parameters, context, rules, default reply.
-Every reply is a function of the request's body, the config and the rules' counters, never of time.
+A request is met in this order: rate limits, key, JSON, model, refused parameters, context, rules,
+default reply. Every reply is a function of the request's body, the config and the rules' counters,
+never of time, rate limits apart.
 """
 
 import argparse
@@ -39,6 +40,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -112,6 +114,8 @@ class Reply(_Strict):
     system_fingerprint: str | None = None
     filter: bool = False
     """finish_reason content_filter and, unless set, an empty content."""
+    tool_calls: list[Json] = []
+    """Calls of tools in the message, whose content is then null unless set; see ``tool_call``."""
     empty_choices: bool = False
     status: int = Field(default=200, ge=200, le=599)
     """Any other than 200 sends ``error`` as the body."""
@@ -126,6 +130,12 @@ class Reply(_Strict):
     """Reset the connection (TCP RST) without any reply."""
     hang_s: float = Field(default=0.0, ge=0)
     """Seconds to wait, in addition to the latency, before any of the above."""
+
+
+def tool_call(name: str, arguments: Json | str, call_id: str | None = "call_a") -> Json:
+    """Return a call of a tool as servers send it."""
+    text = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
 class Rule(_Strict):
@@ -164,6 +174,12 @@ class MockConfig(_Strict):
     served_model: str | None = None
     """Sent as ``model``; None: the requested name."""
     system_fingerprint: str | None = "fp_mock"
+    most_in_flight: int | None = Field(default=None, ge=0)
+    """Requests beyond so many at once are refused with 429."""
+    most_in_window: int | None = Field(default=None, ge=0)
+    """Requests beyond so many accepted within any ``window_s`` seconds are refused with 429 and a
+    Retry-After, in seconds, that says when the next one is accepted."""
+    window_s: float = Field(default=60.0, gt=0)
     seed: int = 0
     log_entries: int = Field(default=20_000, ge=0)
     log_bytes: int = Field(default=64 * 1024 * 1024, ge=0)
@@ -456,6 +472,31 @@ class _Rules:
         return _share(b"%d:%d:" % (self._seed, index) + digest) < rule.probability
 
 
+class _Limits:
+    """What a provider lets in: so many at once, and so many in a stretch of time."""
+
+    def __init__(self) -> None:
+        self.accepted = 0
+        self._times: deque[float] = deque()
+
+    def refusal(self, config: MockConfig) -> _Outgoing | None:
+        """Return the refusal of a request that comes now; None where it is let in, and counted."""
+        if config.most_in_flight is not None and self.accepted >= config.most_in_flight:
+            return _refuse(429, "Too many requests at once.", "rate_limit_exceeded")
+        if config.most_in_window is not None:
+            now = time.monotonic()
+            while self._times and self._times[0] <= now - config.window_s:
+                self._times.popleft()
+            if len(self._times) >= config.most_in_window:
+                refusal = _refuse(429, "Too many requests.", "rate_limit_exceeded")
+                rest = self._times[0] + config.window_s - now if self._times else config.window_s
+                refusal.headers["Retry-After"] = f"{rest:.3f}"
+                return refusal
+            self._times.append(now)
+        self.accepted += 1
+        return None
+
+
 _DEFAULT_REPLY = Reply()
 _ERROR_DEFAULTS: dict[int, tuple[str, str | None]] = {
     401: ("invalid_request_error", "invalid_api_key"),
@@ -585,6 +626,8 @@ def _apply(draft: _Draft, reply: Reply) -> None:
         draft.content = reply.content
         if not reply.filter:
             draft.finish_reason = "stop"
+    elif reply.tool_calls:
+        draft.content, draft.finish_reason = None, "tool_calls"
     if "reasoning" in given:
         draft.reasoning = reply.reasoning
     if given & {"content", "reasoning", "filter"}:
@@ -601,6 +644,8 @@ def _completion(config: MockConfig, call: _Call, body: Json, reply: Reply) -> Js
     message: Json = {"role": "assistant", "content": draft.content}
     if draft.reasoning is not None:
         message[reply.reasoning_field or config.reasoning_field] = draft.reasoning
+    if reply.tool_calls:
+        message["tool_calls"] = reply.tool_calls
     reason = reply.finish_reason if "finish_reason" in given else draft.finish_reason
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
     default_model = config.served_model or call.model
@@ -628,6 +673,7 @@ class MockEndpoint:
         self.config = config if config is not None else MockConfig()
         self.port = port
         self._rules = _Rules(self.config)
+        self._limits = _Limits()
         self._book = _Book()
         self._runner: web.ServerRunner | None = None
 
@@ -766,7 +812,12 @@ class MockEndpoint:
         call = _Call.read(request, await request.content.read())
         book = self._book
         book.arrive(call, self.config)
+        limits = self._limits
+        excess = limits.refusal(self.config)
         try:
+            if excess is not None:
+                call.status = excess.status
+                return await _send(request, excess, cut=False)
             refusal = self._refusal(call, request.headers.get("Authorization"))
             reply = _DEFAULT_REPLY if refusal is not None else self._rules.choose(call)
             delay = self.config.latency_s + reply.hang_s
@@ -782,6 +833,7 @@ class MockEndpoint:
         except ConnectionError:
             return web.Response()  # the client has gone: nobody reads this
         finally:
+            limits.accepted -= excess is None
             book.depart(call)
 
     def _outgoing(self, call: _Call, reply: Reply) -> _Outgoing:

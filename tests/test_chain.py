@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from adhere.checkers import CheckResult
 from adhere.data import Step, StepType
 from adhere.judging.chain import NOT_APPLICABLE, Answered, Outcome, Tools, fill, run_chain
+from adhere.rule_steps import Applied
 from adhere.verdict import parse
 
 # A busy machine is no reason to fail.
@@ -27,16 +28,20 @@ SEQUENCES: tuple[tuple[StepType, ...], ...] = (
     ("llm", "llm"),
     ("llm_conditional_check",),
     ("llm_conditional_check", "llm", "code"),
+    ("rule",),
+    ("llm_conditional_check", "rule"),
+    ("llm", "rule"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a step comes to: the judge's answer or the checker's result."""
+    """What a step comes to: the judge's answer, the checker's result or what a rule said."""
 
     name: str
     answered: Answered | None = None
     checked: CheckResult | None = None
+    applied: Applied | None = None
 
 
 def reply(text: str | None, verdict: bool | None, reason: str | None = None) -> Answered:
@@ -62,6 +67,9 @@ TEXT_YES = Given("text yes", checked=result("YES"))
 TEXT_NO = Given("text no", checked=result("the verdict: NO"))
 TEXT_OTHER = Given("text other", checked=result("12 words"))
 RAISED = Given("raised", checked=result(None, "checker_error"))
+KEPT = Given("kept", applied=Applied(True, "2 sentences, at most 3 required"))
+BROKEN = Given("broken", applied=Applied(False, "step 2 called it twice", (2,)))
+NOTHING = Given("nothing", applied=Applied(None, "the tool was not called"))
 
 # What a step's outcome does to the chain: the verdict or the null reason that ends it, or None
 # where it goes on to the next step.
@@ -92,6 +100,12 @@ CODE: Mapping[str, tuple[Given, End]] = {
     "raised": (RAISED, "checker_error"),
 }
 
+RULE: Mapping[str, tuple[Given, End]] = {
+    "kept": (KEPT, True),
+    "broken": (BROKEN, False),
+    "nothing": (NOTHING, NOT_APPLICABLE),
+}
+
 
 @dataclass(slots=True)
 class Bench:
@@ -100,6 +114,7 @@ class Bench:
     outcomes: Sequence[Given]
     asked: list[tuple[int, str, bool]] = field(default_factory=list)
     checked: list[tuple[str, str]] = field(default_factory=list)
+    applied: list[tuple[str, str]] = field(default_factory=list)
     ran: int = 0
 
     async def ask(self, prompt: str, position: int, verdict_wanted: bool) -> Answered:
@@ -117,8 +132,15 @@ class Bench:
         assert checked is not None
         return checked
 
+    def apply(self, rule: str, text: str) -> Applied:
+        applied = self.outcomes[self.ran].applied
+        self.ran += 1
+        self.applied.append((rule, text))
+        assert applied is not None
+        return applied
+
     def run(self, steps: Sequence[Step], answer: str = ANSWER) -> Outcome:
-        return asyncio.run(run_chain(steps, answer, Tools(self.ask, self.check, parse)))
+        return asyncio.run(run_chain(steps, answer, Tools(self.ask, self.check, self.apply, parse)))
 
 
 def steps_of(sequence: Sequence[StepType]) -> list[Step]:
@@ -131,6 +153,8 @@ def steps_of(sequence: Sequence[StepType]) -> list[Step]:
 def choices(kind: StepType, last: bool) -> Mapping[str, tuple[Given, End]]:
     if kind == "code":
         return CODE
+    if kind == "rule":
+        return RULE
     if kind == "llm":
         return LAST_LLM if last else MIDDLE_LLM
     return LONE_CONDITION if last else CONDITION
@@ -243,6 +267,18 @@ def test_each_step_is_given_the_working_text(
     bench = Bench(outcomes)
     bench.run(steps_of(sequence))
     assert (bench.asked, bench.checked) == (asked, checked)
+
+
+def test_a_rule_is_given_the_working_text_and_leaves_a_trace() -> None:
+    bench = Bench([YES, BROKEN])
+    outcome = bench.run(steps_of(("llm_conditional_check", "rule")))
+    assert bench.applied == [("Question 1: {response}", ANSWER)]
+    assert outcome.steps[1] == {
+        "type": "rule",
+        "result": False,
+        "found": "step 2 called it twice",
+        "broken_steps": [2],
+    }
 
 
 def test_the_trace_keeps_what_each_step_came_to() -> None:

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, ParamSpec
@@ -64,7 +64,7 @@ async def mocked(
 
 
 @asynccontextmanager
-async def served(handler: Callable[[web.BaseRequest], Awaitable[web.Response]]) -> Any:
+async def served(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Any:
     """Serve whatever ``handler`` answers; yields the base URL."""
     runner = web.ServerRunner(web.Server(handler))
     await runner.setup()
@@ -225,6 +225,27 @@ async def test_a_hanging_server_is_a_timeout() -> None:
         assert failure.message == "no complete reply within 0.2 s"
         assert client.counts.retries == 1
         assert mock.stats().requests <= 2
+
+
+@looped
+async def test_a_reply_that_trickles_in_has_the_same_limit() -> None:
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.content_length = 1000
+        await response.prepare(request)
+        with suppress(ConnectionError):  # the client has gone
+            for _ in range(1000):
+                await response.write(b" ")
+                await asyncio.sleep(0.01)
+        return response
+
+    async with (
+        served(handler) as url,
+        ChatClient(endpoint(url, retry=patience(2, timeout_s=0.2))) as client,
+    ):
+        failure = await client.complete(payload())
+        assert isinstance(failure, Failure)
+        assert (failure.kind, client.counts.retries) == ("timeout", 1)
 
 
 @pytest.mark.parametrize(
@@ -493,6 +514,58 @@ async def test_a_server_that_goes_away_and_comes_back() -> None:
                 # It is back, and so is the patience.
                 assert isinstance(await client.complete(payload("h")), ChatReply)
             assert client.counts.retries == 5
+
+
+LOST = {
+    "unreachable": None,
+    "timeout": Reply(hang_s=60),
+    "connection lost": Reply(reset=True),
+    "server error": Reply(status=502, raw_body="<html>bad gateway</html>"),
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_an_endpoint_that_died_stops_the_job(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "_LOST_BEFORE_GIVING_UP", 3)
+    reply = LOST[kind]
+    rules = [] if reply is None else [Rule(match="lost", reply=reply)]
+
+    @looped
+    async def test() -> None:
+        retry = patience(2, timeout_s=0.2)
+        async with mocked(*rules, concurrency=1, retry=retry) as (client, mock):
+            assert isinstance(await client.complete(payload("good")), ChatReply)
+            if reply is None:
+                await mock.__aexit__(None, None, None)
+            for _ in range(2):
+                assert isinstance(await client.complete(payload("lost")), Failure)
+            with pytest.raises(EndpointError, match=f"/v1 {kind}: .*what is answered is kept"):
+                await client.complete(payload("lost"))
+
+    test()
+
+
+@looped
+async def test_an_answer_shows_that_an_endpoint_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "_LOST_BEFORE_GIVING_UP", 3)
+    rule = Rule(match="bad", reply=Reply(status=500))
+    async with mocked(rule, concurrency=1) as (client, _):
+        for text in ["bad", "bad", "good"] * 3:
+            await client.complete(payload(text))
+        assert client.counts.answered == 3
+
+
+@looped
+async def test_as_many_are_lost_at_once_as_are_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "_LOST_BEFORE_GIVING_UP", 3)
+    rule = Rule(match="bad", reply=Reply(status=500))
+    async with mocked(rule, concurrency=8) as (client, _):
+        lost = await asyncio.gather(*(client.complete(payload("bad")) for _ in range(15)))
+        assert {failure.kind for failure in lost if isinstance(failure, Failure)} == {
+            "server_error"
+        }
+        with pytest.raises(EndpointError):
+            await client.complete(payload("bad"))
 
 
 @looped

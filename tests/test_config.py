@@ -325,7 +325,7 @@ def test_wrong_judge(write: Write, text: str, expected: str) -> None:
         ),
         (
             GLOBAL.replace("judge: j", "judge: k"),
-            "default_judge: there is no judge_configs/k.yaml (there are: j)",
+            "default_judge: there is no judge_configs/k.yaml (there are: j, rules-only)",
         ),
         ("", "configs/global.yaml: datasets: required, and missing"),
     ],
@@ -365,13 +365,13 @@ def test_what_is_never_loaded(write: Write, folder: str, name: str) -> None:
     root = write()
     (root / folder / name).write_text("[ neither YAML nor : valid\n")
     project = load_project(root)
-    assert (list(project.models), list(project.judges)) == ([], ["j"])
+    assert (list(project.models), list(project.judges)) == ([], ["j", "rules-only"])
 
 
 def test_a_judge_may_be_named_global(write: Write) -> None:
     root = write()
     (root / "judge_configs" / "global.yaml").write_text("model: x\n")
-    assert list(load_project(root).judges) == ["global", "j"]
+    assert list(load_project(root).judges) == ["global", "j", "rules-only"]
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_a_folder_that_looks_like_a_file(write: Write) -> None:
 def test_without_judges_there_is_no_default_judge(write: Write) -> None:
     root = write()
     shutil.rmtree(root / "judge_configs")
-    assert "there is no judge_configs/j.yaml (there are: none)" in message_of(root)
+    assert "there is no judge_configs/j.yaml (there are: rules-only)" in message_of(root)
 
 
 # Values

@@ -211,7 +211,7 @@ def set_at(value: Row | list[Row], path: str, new: object) -> None:
 CONSTRAINTS = "constraints: must be a list with at least one constraint"
 EVALUATION = "constraint 1: evaluation: must be a list with at least one step"
 STEP = "constraint 1: evaluation step 2: "
-TYPES = "allowed: llm, llm_conditional_check, code"
+TYPES = "allowed: llm, llm_conditional_check, code, rule"
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,18 @@ TYPES = "allowed: llm, llm_conditional_check, code"
         ("constraints.0.evaluation", [], EVALUATION),
         ("constraints.0.evaluation", {"type": "llm"}, EVALUATION),
         ("constraints.0.evaluation.1", 3, f"{STEP}type: found 3; {TYPES}"),
-        ("constraints.0.evaluation.1.type", "rule", f"{STEP}type: found 'rule'; {TYPES}"),
+        (
+            "constraints.0.evaluation.1",
+            {"type": "rule", "exec": {"rule": "sentence", "args": {"max": 2}}},
+            f"{STEP}exec: unknown rule `sentence` (did you mean `sentences`?); docs/rules.md lists "
+            "all of them",
+        ),
+        (
+            "constraints.0.evaluation.1",
+            {"type": "rule", "exec": {"rule": "sentences", "args": {"least": 2}}},
+            f"{STEP}exec: rule `sentences`: least: unknown key; allowed: language, max, min",
+        ),
+        ("constraints.0.evaluation.1.type", "shell", f"{STEP}type: found 'shell'; {TYPES}"),
         ("constraints.0.evaluation.1.type", None, f"{STEP}type: found None; {TYPES}"),
         ("constraints.0.evaluation.1.type", ["llm"], f"{STEP}type: found ['llm']; {TYPES}"),
         ("constraints.0.evaluation.1.exec", None, f"{STEP}exec: must be a text that is not empty"),

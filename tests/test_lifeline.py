@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from adhere import lifeline
+from adhere.locks import claim
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 20.0
@@ -107,6 +108,50 @@ def test_job_ends_when_the_workflow_is_killed(workflow: tuple[Script, str]) -> N
         # Not reaped before the job's end: a zombie workflow is gone, too.
         snakemake.kill()
         assert process.wait(TIMEOUT_S) == -signal.SIGTERM
+
+
+NODE_JOB = """
+    import signal, sys
+    from pathlib import Path
+    from adhere import lifeline
+    lifeline.watch_claim(Path({claim!r}), poll_s=0.02)
+    print("ready", flush=True)
+    while True:
+        signal.pause()
+"""
+
+
+def test_job_on_a_node_ends_when_a_later_call_claims_its_results(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    first, second = "login/1:10:100", "login/1:20:200"
+    handles = [claim(path, "", owner=first)]
+    with python(NODE_JOB.format(claim=str(path)), ADHERE_WORKFLOW=first) as process:
+        assert first_line(process) == "ready"
+        # The workflow itself cannot be seen from here, and a claim in the making says nothing.
+        path.write_text("")
+        assert process.poll() is None
+        os.truncate(path, 0)
+        for handle in handles:
+            assert handle is not None
+            os.close(handle)
+        handles = [claim(path, "", owner=second)]
+        assert process.wait(timeout=TIMEOUT_S) == -signal.SIGTERM
+        assert process.stderr is not None
+        assert "a later call has taken over" in process.stderr.read()
+
+
+def test_jobs_beside_their_workflow_ask_for_no_claim(
+    tmp_path: Path, workflow: tuple[Script, str]
+) -> None:
+    variable = workflow[1]
+    assert claim(tmp_path / ".lock", "", owner="login/1:20:200") is not None
+    for value in (variable, ""):
+        code = NODE_JOB.format(claim=str(tmp_path / ".lock")).replace(
+            "while True:",
+            "import threading; print(threading.active_count(), flush=True)\n    while True:",
+        )
+        with python(code, ADHERE_WORKFLOW=value) as process:
+            assert [first_line(process), first_line(process)] == ["ready", "1"]
 
 
 def test_job_lives_while_the_workflow_lives(workflow: tuple[Script, str]) -> None:

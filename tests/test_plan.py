@@ -147,7 +147,7 @@ def test_nothing_given_is_nothing_selected() -> None:
     ("selection", "expected"),
     [
         ({"model": "on"}, "--config model=…: unknown key (did you mean `models`?); allowed: acc"),
-        ({"colour": 1}, "--config colour=…: unknown key; allowed: accept_dataset, concurrency"),
+        ({"colour": 1}, "--config colour=…: unknown key; allowed: accept_dataset, calls, concu"),
         ({"models": "onn"}, "--config models=onn: there is no configs/onn.yaml (did you mean `on`"),
         ({"models": "on,zzzzz"}, "--config models=zzzzz: there is no configs/zzzzz.yaml; known: o"),
         ({"models": 7}, "--config models=7: there is no configs/7.yaml; known: on, two, off, 1"),
@@ -163,6 +163,7 @@ def test_nothing_given_is_nothing_selected() -> None:
         ({"limit": True}, "--config limit=True: must be a whole number of items from 1"),
         ({"limit": "many"}, "--config limit=many: must be a whole number of items from 1"),
         ({"retry": "maybe"}, "--config retry=maybe: must be true or false"),
+        ({"calls": "there"}, "--config calls=there: must be here or nodes"),
         ({"repeats": 0}, "--config: repeats: found 0: must be at least 1"),
         ({"repeats": "three"}, "--config: repeats: found 'three': must be a whole number"),
         ({"repeats": True}, "--config: repeats: found true: must be a whole number"),

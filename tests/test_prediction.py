@@ -2,12 +2,15 @@
 
 import asyncio
 import functools
+import itertools
 import json
 import logging
 import os
 import pty
+import random
 import sys
 import termios
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +28,7 @@ from adhere.config.schema import Retry
 from adhere.data import Dataset, Row
 from adhere.errors import DataError, EndpointError
 from adhere.jsonio import read_json, read_jsonl, write_json
+from adhere.metadata import client_figures
 from adhere.plan import Cell
 from adhere.prediction import Mode, Places, Task, collect, make_task, mode_of, run_tasks, task_of
 from adhere.prediction.answer import failed, interpret, is_failed, is_pending
@@ -254,6 +258,7 @@ MACHINES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (LOCAL, {"port": 9000}),
     (LOCAL, {"gpus": ["3"]}),
     (LOCAL, {"num_gpus": 2}),
+    (LOCAL, {"replicas": 2}),
     (LOCAL, {"tensor_parallel_size": 4}),
     (LOCAL, {"slots": 9}),
     (LOCAL, {"threads": 3}),
@@ -501,7 +506,7 @@ class Bench:
         )
         async with ChatClient(place) as client:
             with Progress(progress_title, "items") as shown:
-                await run_tasks(tasks, client, shown)
+                await run_tasks(tasks, [client], shown)
         return client
 
     async def predict(self, rows: Sequence[Row], **cell: Any) -> list[Row]:
@@ -863,7 +868,7 @@ async def test_a_stop_cancels_what_is_still_in_flight(bench: Bench) -> None:
     bench.mock.configure(
         rules=[Rule(match="bad", reply=error(401)), Rule(match="slow", reply=Reply(hang_s=60))]
     )
-    task = bench.task([row("slow 1"), row("slow 2"), row("bad"), row("later")])
+    task = bench.task([row("1 slow"), row("2 slow"), row("3 bad"), row("4 later")])
     bench.concurrency = 3
     with pytest.raises(EndpointError):
         await bench.ask(task)
@@ -1327,3 +1332,78 @@ def test_the_smoke_dataset_is_predicted_as_it_is() -> None:
     path = Path(__file__).resolve().parents[1] / "data" / "smoke" / "eval.json"
     loaded = data.load("smoke", path)
     assert len(prints(*loaded.rows)) == len(loaded.rows) == len(set(prints(*loaded.rows)))
+
+
+# The order of asking, and several servers of one model
+
+
+def messages(system: str, question: str) -> list[dict[str, str]]:
+    return [{"role": "system", "content": system}, {"role": "user", "content": question}]
+
+
+def beginnings(requests: Sequence[str]) -> int:
+    """Characters that prompts have in common with the one before: what a prefix cache saves."""
+    equal = (
+        itertools.takewhile(bool, map(str.__eq__, one, other))
+        for one, other in itertools.pairwise(requests)
+    )
+    return sum(sum(characters) for characters in equal)
+
+
+@benched
+async def test_prompts_with_a_common_beginning_follow_each_other(bench: Bench) -> None:
+    systems = [name * 40 for name in ("tools ", "rules ", "roles ")]
+    rows = [
+        row("", id=n, input=messages(systems[n % 3], f"{n % 2} {'question ' * 5}{n}"))
+        for n in range(12)
+    ]
+    tasks = [bench.task(rows, run=run) for run in (1, 2)]
+    bench.concurrency = 1
+    await bench.ask(*tasks)
+    sent = ["\n".join(m["content"] for m in r.body["messages"]) for r in bench.mock.log()]
+    # Every run of an item before the next item; every system prompt is begun once.
+    assert all(first == second for first, second in zip(sent[::2], sent[1::2], strict=True))
+    changes = sum(a[:200] != b[:200] for a, b in itertools.pairwise(sent))
+    assert changes == len(systems) - 1
+    others = [sent, *(random.Random(n).sample(sent, len(sent)) for n in range(200))]
+    assert beginnings(sent) == max(map(beginnings, others))
+    by_row = ["\n".join(m["content"] for m in r["input"]) for r in rows for _ in tasks]
+    assert sorted(by_row) == sorted(sent) and beginnings(by_row) < beginnings(sent)
+    collect(tasks[0], {"name": "api"})
+    assert [r["id"] for r in read_json(tasks[0].places.prediction)] == list(range(12))
+
+
+@benched
+async def test_several_servers_share_one_queue(bench: Bench) -> None:
+    """Each takes the next piece when it has room: a slow one takes less."""
+    task = bench.task([row(f"question {n}", id=n) for n in range(30)])
+    async with MockEndpoint() as slow:
+        slow.configure(rules=[Rule(reply=Reply(content="late", hang_s=0.3))])
+        async with ChatClient(endpoint_of(bench.mock)) as one, ChatClient(endpoint_of(slow)) as two:
+            with Progress("test", "items") as shown:
+                await run_tasks([task], [one, two], shown)
+        assert shown.done == shown.total == 30
+        fast_answers, slow_answers = one.counts.answered, two.counts.answered
+    assert fast_answers + slow_answers == 30 and 2 <= slow_answers < fast_answers
+    assert client_figures([one, two])["answered"] == 30
+    asked = Counter(r.body["messages"][-1]["content"] for r in (*bench.mock.log(), *slow.log()))
+    assert set(asked.values()) == {1}
+
+
+@benched
+async def test_one_server_that_refuses_ends_the_work_of_all(bench: Bench) -> None:
+    task = bench.task([row(f"question {n}") for n in range(30)])
+    async with MockEndpoint() as broken:
+        broken.configure(rules=[Rule(reply=error(401))])
+        bench.mock.configure(rules=[Rule(reply=Reply(content="late", hang_s=0.05))])
+        async with (
+            ChatClient(endpoint_of(bench.mock)) as one,
+            ChatClient(endpoint_of(broken)) as two,
+        ):
+            with Progress("test", "items") as shown, pytest.raises(EndpointError):
+                await run_tasks([task], [one, two], shown)
+    assert len(read_jsonl(task.places.journal)) == one.counts.answered < 30
+
+
+def endpoint_of(mock: MockEndpoint) -> Endpoint:
+    return Endpoint(mock.base_url, "configs/m.yaml", api_key=KEY, concurrency=2)

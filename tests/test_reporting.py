@@ -48,9 +48,8 @@ class Tree:
         if about.pop("named", True):
             write(folder / "judge_run.json", judge_run(names) | about)
         write(folder / "results.json", rows)
-        score_file(
-            folder / "results.json", policy, folder / "accuracy.json", folder / "verdicts.parquet"
-        )
+        outputs = [folder / name for name in ("accuracy.json", "verdicts.parquet", "items.csv")]
+        score_file(folder / "results.json", policy, *outputs)
         return folder
 
     def summary(self, expected_runs: int | None = None) -> tuple[str, Json]:
@@ -443,7 +442,7 @@ def test_missing_verdicts_are_named(tree: Tree, broken: bytes | None) -> None:
 def test_again_gives_the_same_bytes_and_leaves_nothing_behind(tree: Tree) -> None:
     tree.add(1, 2, run=1)
     tree.add(2, 2, run=2)
-    names = ("summary.md", "summary.json", "verdicts.parquet")
+    names = ("summary.md", "summary.json", "verdicts.parquet", "items.csv")
     tree.summary()
     before = [(tree.root / name).read_bytes() for name in names]
     tree.summary()

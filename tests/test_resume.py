@@ -10,10 +10,11 @@ from typing import Any
 
 import psutil
 import pytest
-from mock_endpoint import MockConfig, RunningMock, start_mock
+from mock_endpoint import ErrorBody, MockConfig, Reply, Rule, RunningMock, start_mock
 from workflow_project import KEY, WorkflowProject, make_project
 
 from adhere import journal
+from adhere.jsonio import loads
 
 pytestmark = pytest.mark.workflow
 
@@ -134,3 +135,59 @@ def test_killed_thirty_times_and_nothing_asked_twice(
     assert undisturbed.snakemake(*OPTIONS).code == 0
     assert outcome(project) == outcome(undisturbed)
     assert sum(inside.values()) >= 30
+
+
+FAULTS = [
+    Rule(probability=0.1, times_per_body=1, reply=Reply(status=503)),
+    Rule(probability=0.1, times_per_body=1, reply=Reply(reset=True)),
+    Rule(probability=0.1, times_per_body=1, reply=Reply(raw_body='{"choices": [{"mess')),
+    Rule(probability=0.1, reply=Reply(status=400, error=ErrorBody(message="our content policy"))),
+    Rule(probability=0.1, reply=Reply(content=None)),
+]
+
+
+def unjournaled(project: WorkflowProject, mock: RunningMock) -> int:
+    """Return how many answers of the mock no journal holds a line for; refusals are none."""
+    lines = []
+    for name in (PREDICTIONS, REPLIES):
+        path = project.root / name
+        lines += [loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+    kept = [line.get("output") or line["reply"] for line in lines]
+    answers = sum((k.get("error") or {}).get("kind") in ("empty_answer", None) for k in kept)
+    return mock.stats().answered - answers
+
+
+def patient_project(root: Path, mock: RunningMock) -> WorkflowProject:
+    """A project whose patience outlasts every fault that a retry heals."""
+    project = make_project(root, mock.base_url, mock.judge_url)
+    retry = {"attempts": 6, "first_wait_s": 0.01, "max_wait_s": 0.05, "timeout_s": 30.0}
+    project.change_yaml("configs/global.yaml", retry=retry)
+    project.write_dataset(dataset())
+    return project
+
+
+def test_faults_and_kills_change_no_number(tmp_path: Path, slow_mock: RunningMock) -> None:
+    slow_mock.configure(rules=FAULTS)
+    undisturbed = patient_project(tmp_path / "calm", slow_mock)
+    assert undisturbed.snakemake(*OPTIONS).code == 0
+    calm = slow_mock.stats()
+    assert unjournaled(undisturbed, slow_mock) == 0
+    numbers = outcome(undisturbed)
+    assert len(numbers[0]) == ITEMS
+    assert numbers[1]["coverage"]["expected"] == ITEMS * (QUESTIONS + 1)
+    assert numbers[1]["coverage"]["unscored"] > 0
+    assert {400, 503, 200} <= calm.statuses.keys()
+
+    slow_mock.reset()
+    project = patient_project(tmp_path / "killed", slow_mock)
+    for enough in (ITEMS // 2, calm.requests // 2):
+        process = start(project)
+        slow_mock.until(requests=enough)
+        kill_tree(process)
+    slow_mock.until(finished=slow_mock.stats().requests)
+    in_flight = unjournaled(project, slow_mock)
+    assert 0 <= in_flight <= 2 * CONCURRENCY
+    called = project.snakemake(*OPTIONS)
+    assert called.code == 0, called.text
+    assert unjournaled(project, slow_mock) == in_flight
+    assert outcome(project) == numbers

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adhere.errors import DataError
 from adhere.rules import TEXT, Registry, check
-from adhere.rules.reference import PAGE, main, with_reference
+from adhere.rules.reference import PAGE, PART, main
 from adhere.rules.registry import Example, Outcome, example, unknown
 from adhere.rules.text import views
 
@@ -213,5 +213,5 @@ def test_the_page_lists_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert main(["--check"]) == 0
     page = PAGE.read_text(encoding="utf-8")
-    assert with_reference(page) == page
+    assert PART.renewed(page) == page
     assert all(f"`{name}`" in page for name in TEXT)

@@ -591,7 +591,9 @@ def test_verdicts_have_a_row_for_every_constraint(tmp_path: Path) -> None:
         "dataset_sha256": "b" * 64,
         "policy": "adhere",
     }
-    cell = {"dimension": "vanilla", "types": ["semantic"], "meta": False, "chain": "llm"}
+    cell: Row = {"dimension": "vanilla", "types": ["semantic"], "meta": False, "chain": "llm"}
+    labels = ("category", "severity", "level", "rule", "failure_mode", "scenario")
+    cell |= dict.fromkeys(labels) | {"broken_steps": []}
     ok = {"item": 0, "item_id": None, "response": "ok"}
     assert pq.read_table(path).to_pylist() == [
         names

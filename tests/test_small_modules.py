@@ -23,7 +23,7 @@ from adhere.environment import expand, lookup, secret
 from adhere.errors import AdhereError, ConfigError
 from adhere.jsonio import read_json, write_json
 from adhere.lifeline import Terminated
-from adhere.locks import claim, folder_lock, lock
+from adhere.locks import claim, claimed_by, folder_lock, lock
 from adhere.names import check_dataset_name, check_mode_name, check_name, limited
 from adhere.plan import Cell, Evaluation
 from adhere.status import open_work, pending_predictions, retryable_verdicts, scored
@@ -267,9 +267,11 @@ def test_a_claim_is_refused_with_the_holders_pid_and_ends_with_the_holder(tmp_pa
             claim(path, "go away")
         holder.kill()
         assert holder.wait(timeout=60) == -signal.SIGKILL
-        handle = claim(path, "go away")
+        assert claimed_by(path) == ""
+        handle = claim(path, "go away", owner="host:1:2")
     assert handle is not None
-    assert path.read_text() == f"{os.getpid()}\n"
+    assert path.read_text() == f"{os.getpid()}\nhost:1:2\n"
+    assert claimed_by(path) == "host:1:2" and claimed_by(tmp_path / "none") == ""
     os.close(handle)
 
 
@@ -358,7 +360,7 @@ def test_each_job_has_a_record_of_its_own(tmp_path: Path) -> None:
 
 
 def test_no_client_counts_nothing() -> None:
-    assert metadata.client_figures(None) == {
+    assert metadata.client_figures([]) == {
         "answered": 0,
         "retries": 0,
         "failures": {},
@@ -424,6 +426,15 @@ cli.in_workflow(
 )
 print("after", flush=True)
 """
+
+
+def test_a_script_looks_for_garbage_seldom() -> None:
+    code = "import gc; from adhere import cli; cli.by_hand(lambda: print(*gc.get_threshold()))"
+    with python(code) as process:
+        out, _ = process.communicate()
+    assert process.returncode == 0
+    youngest, *_ = map(int, out.split())
+    assert youngest >= 10_000
 
 
 @dataclass(frozen=True, slots=True)

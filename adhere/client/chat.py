@@ -8,9 +8,8 @@ import asyncio
 import email.utils
 import random
 import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -18,6 +17,9 @@ from typing import Any
 import aiohttp
 import yarl
 
+from adhere.client.counting import count_request, parse_count
+from adhere.client.endpoint import ClientCounts, Endpoint
+from adhere.client.manners import Manners
 from adhere.client.reply import Failure, Reply, classify, parse_completion
 from adhere.config.schema import Retry
 from adhere.errors import EndpointError
@@ -27,40 +29,16 @@ from adhere.jsonio import dumps
 # Refusals come back long before answers do: with fewer, the refused ones of many requests in
 # flight would stop a job whose other items are being answered.
 _REFUSALS_BEFORE_GIVING_UP = 200
+# So many requests in a row that spent their patience and met nobody who answered mean that the
+# endpoint is gone, though it was there before.
+_LOST_BEFORE_GIVING_UP = 100
+_LOST = frozenset({"unreachable", "timeout", "connection_lost", "server_error"})
 _CONNECT_S = 30.0
+# Longest wait for a count of tokens, and the answers of servers that do not count.
+_COUNT_S = 30.0
+_NO_SUCH_PATH = frozenset({404, 405, 501})
 # Refusals that the same request would meet again at once, though not on another day.
-_NOT_REPEATED = frozenset({"bad_request", "context_overflow"})
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An OpenAI-compatible endpoint.
-
-    ``owner`` is the configuration file that names it, for messages; ``budget`` is the output
-    budget in tokens that the longest wait for a reply is derived from.
-    """
-
-    base_url: str
-    owner: str
-    api_key: str | None = field(default=None, repr=False)
-    concurrency: int = 64
-    retry: Retry = field(default_factory=lambda: Retry())
-    budget: int = 4096
-
-    @property
-    def timeout_s(self) -> float:
-        """Longest wait for one reply, in seconds."""
-        return self.retry.timeout_s or 120 + 0.1 * self.budget
-
-
-@dataclass(slots=True)
-class ClientCounts:
-    """What a client has done so far; ``tokens`` sums the servers' own usage figures."""
-
-    answered: int = 0
-    retries: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
-    tokens: Counter[str] = field(default_factory=Counter)
+NOT_REPEATED = frozenset({"bad_request", "context_overflow"})
 
 
 class ChatClient:
@@ -73,17 +51,20 @@ class ChatClient:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.counts = ClientCounts()
-        self._slots = asyncio.Semaphore(endpoint.concurrency)
+        self._manners = Manners(endpoint, self.counts)
         self._url = _url(endpoint)
         self._key = (endpoint.api_key or "").encode()
         self._unreachable = False
+        self._lost_in_a_row = 0
         self._reached = False
+        self._counts_tokens = True
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "ChatClient":
         headers = {"Content-Type": "application/json"}
         if self.endpoint.api_key is not None:
             headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
+        await self._manners.__aenter__()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self.endpoint.concurrency),
             timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout_s, sock_connect=_CONNECT_S),
@@ -101,12 +82,29 @@ class ChatClient:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+        # Only now is nothing in flight any more.
+        await self._manners.__aexit__()
 
-    async def complete(self, payload: Mapping[str, Any]) -> Reply | Failure:
-        """Send one chat request, again while that may help."""
+    @property
+    def width(self) -> int:
+        """How many requests a stage should have waiting for it at once."""
+        return self.endpoint.concurrency
+
+    async def complete(self, payload: Mapping[str, Any], _key: str = "", /) -> Reply | Failure:
+        """Send one chat request, again while that may help.
+
+        Its key tells it apart from others with the same payload, in every call of the program; a
+        client that collects its replies later knows it by that.
+        """
         body = dumps(payload)
-        async with self._slots:
+        async with self._manners.slots:
             outcome = await self._attempts(body)
+        return self._settled(outcome)
+
+    def _settled(self, outcome: Reply | Failure) -> Reply | Failure:
+        """Count what a request came to. Raises EndpointError when going on is pointless."""
+        lost = isinstance(outcome, Failure) and outcome.kind in _LOST
+        self._lost_in_a_row = self._lost_in_a_row + 1 if lost else 0
         if isinstance(outcome, Failure):
             self.counts.failures[outcome.kind] += 1
             self._give_up_if_pointless(outcome)
@@ -115,17 +113,39 @@ class ChatClient:
             self._count_tokens(outcome.usage or {})
         return outcome
 
+    async def count_tokens(self, payload: Mapping[str, Any]) -> int | None:
+        """Ask the server how many tokens the prompt of a chat request has, its template included.
+
+        None where it does not tell: counting is a help, and never what fails a request.
+        """
+        assert self._session is not None, "the client is used outside its context"
+        if not self._counts_tokens:
+            return None
+        body = dumps(count_request(payload))
+        limit = aiohttp.ClientTimeout(total=_COUNT_S)
+        try:
+            async with self._session.post(
+                self._url.origin() / "tokenize", data=body, allow_redirects=False, timeout=limit
+            ) as response:
+                self._counts_tokens = response.status not in _NO_SUCH_PATH
+                return parse_count(await response.read()) if response.status == 200 else None
+        except (aiohttp.ClientError, OSError):
+            return None
+
     async def _attempts(self, body: bytes) -> Reply | Failure:
         retry = self.endpoint.retry
         for attempt in range(1, retry.attempts + 1):
+            turn = await self._manners.turn(len(body))
             outcome = await self._attempt(body)
+            self._manners.learn(turn, outcome)
             if isinstance(outcome, Reply) or not outcome.retryable or outcome.fatal:
                 break
             # A server that has gone away is not worth the whole patience of every request.
-            if outcome.kind in _NOT_REPEATED or attempt == retry.attempts or self._unreachable:
+            if outcome.kind in NOT_REPEATED or attempt == retry.attempts or self._unreachable:
                 break
             self.counts.retries += 1
             await asyncio.sleep(_wait(retry, attempt, outcome.retry_after_s))
+            await self._manners.slots.again()
         self._unreachable = isinstance(outcome, Failure) and outcome.kind == "unreachable"
         return outcome
 
@@ -171,20 +191,22 @@ class ChatClient:
             "refused_parameter": "change the parameter, or write `not_sent` as its value",
             "bad_request": "check the model's parameters",
             "refused": "check `base_url`",
-            "unreachable": "check `base_url`, and that the server runs",
+            "unreachable": "check `base_url`, and that the server runs; what is answered is kept",
         }
+        gone = "check that the server works, and start again; what is answered is kept"
         never_answered = self.counts.answered == 0
         refusals = self.counts.failures["bad_request"]
         if not (
             failure.fatal
             or (failure.kind == "unreachable" and not self._reached)
+            or self._lost_in_a_row >= max(_LOST_BEFORE_GIVING_UP, 2 * self.endpoint.concurrency)
             or (never_answered and refusals >= _REFUSALS_BEFORE_GIVING_UP)
         ):
             return
         status = f"HTTP {failure.status}: " if failure.status else ""
         raise EndpointError(
             f"{self.endpoint.owner}: {self.endpoint.base_url} {failure.kind.replace('_', ' ')}: "
-            f"{status}{failure.message}: {advice.get(failure.kind, 'check the file')}"
+            f"{status}{failure.message}: {advice.get(failure.kind, gone)}"
         )
 
     def _count_tokens(self, usage: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """What one chat request can come to: a reply, a named failure, or a refusal of the whole job."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,11 @@ _BROKEN_OFF = frozenset({"error", "abort", "network_error", "insufficient_system
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One completion. ``content`` and ``reasoning`` are None where the server sent none."""
+    """One completion. ``content`` and ``reasoning`` are None where the server sent none.
+
+    Each of ``tool_calls`` has ``id`` (None where it has none), ``type`` and ``function`` with
+    ``name`` and ``arguments``, both text.
+    """
 
     content: str | None
     reasoning: str | None
@@ -29,6 +33,7 @@ class Reply:
     system_fingerprint: str | None
     latency_s: float = 0.0
     refused: bool = False
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
 
 
 def parse_completion(body: bytes) -> Reply | Failure:
@@ -37,6 +42,11 @@ def parse_completion(body: bytes) -> Reply | Failure:
         answer = loads(body)
     except (ValueError, RecursionError) as error:
         return Failure("bad_reply", f"the answer is not JSON: {error}", retryable=True)
+    return read_completion(answer)
+
+
+def read_completion(answer: Any) -> Reply | Failure:
+    """Read a parsed answer."""
     if not isinstance(answer, dict):
         return Failure("bad_reply", "the answer is not a JSON object", retryable=True)
     choices = answer.get("choices")
@@ -73,7 +83,32 @@ def _reply(
         served_model=_text(answer.get("model")),
         system_fingerprint=_text(answer.get("system_fingerprint")),
         refused=bool(refusal and not content),
+        tool_calls=tuple(_calls(message.get("tool_calls"))),
     )
+
+
+def _calls(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the calls of tools; what names no tool is none."""
+    for call in value if isinstance(value, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(name := function.get("name"), str):
+            continue
+        given = function.get("arguments")
+        # Some servers send the arguments as JSON, others their text.
+        arguments = given if isinstance(given, str) else _as_text(given)
+        identity = call.get("id") if isinstance(call.get("id"), str) else None
+        yield {
+            "id": identity or None,
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
+
+
+def _as_text(given: Any) -> str:
+    try:
+        return dumps({} if given is None else given).decode()
+    except TypeError:
+        return ""
 
 
 def _error_inside(holder: Mapping[str, Any]) -> Failure:

@@ -16,6 +16,8 @@ from adhere.names import check_dataset_name, check_mode_name, check_name
 T = TypeVar("T", bound=Strict)
 
 _GLOBAL = "configs/global.yaml"
+# The judge that needs no file: it is asked nothing, so that only what code can check is judged.
+RULES_ONLY = "rules-only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,12 @@ def load_project(root: Path) -> Project:
     config = parse(GlobalConfig, read_yaml(root / _GLOBAL, shown), shown)
     models = _folder(root, "configs", ModelConfig)
     judges = _folder(root, "judge_configs", JudgeConfig)
+    if RULES_ONLY in judges:
+        raise ConfigError(
+            f"judge_configs/{RULES_ONLY}.yaml: this name stands for no judge at all: rename it"
+        )
+    by_default = config.default_judge == RULES_ONLY
+    judges[RULES_ONLY] = JudgeConfig(enabled=by_default, model="none", api_key_env=None)
     for name, model in models.items():
         for mode in model.modes:
             check_mode_name(mode, f"configs/{name}.yaml: modes")

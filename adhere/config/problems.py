@@ -4,7 +4,7 @@ import difflib
 import inspect
 import re
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -24,6 +24,8 @@ _WISHES = {
     "string_too_short": "not be empty",
     "too_short": "not be empty",
     "finite_number": "finite",
+    "is_instance_of": "a number",
+    "decimal_max_places": "a number with at most six decimals",
     "recursion_loop": "not contain itself",
 }
 _LIMITS = {
@@ -45,16 +47,23 @@ def nearest(word: str, allowed: Sequence[str]) -> str:
 
 
 def describe(
-    error: ValidationError, kind: type[BaseModel], content: Mapping[Any, Any], shown: str
+    error: ValidationError,
+    kind: type[BaseModel],
+    content: Mapping[Any, Any],
+    shown: str | Callable[[tuple[str, ...]], str],
 ) -> str:
-    """Return one line a problem for everything pydantic found in one file."""
+    """Return one line a problem for everything pydantic found in one file.
+
+    ``shown`` names the file, or the place that a path of keys leads to.
+    """
+    place = shown if callable(shown) else lambda _path: shown
     problems: dict[tuple[str, ...], list[ErrorDetails]] = {}
     for entry in error.errors(include_url=False):
         problems.setdefault(_path_in(content, entry), []).append(entry)
     lines = []
     for path, entries in problems.items():
         text = _problem(entries, kind, path, content)
-        lines.append(f"{shown}: {'.'.join(path)}: {text}" if path else f"{shown}: {text}")
+        lines.append(": ".join(filter(None, (place(path), ".".join(path), text))))
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -72,7 +81,7 @@ def _path_in(content: Any, entry: ErrorDetails) -> tuple[str, ...]:
         if not (inside_mapping or inside_list):
             if isinstance(content, Mapping) and part == loc[-1] and isinstance(part, str):
                 path.append(part)  # a missing key
-            break
+            continue
         path.append(str(part))
         content = content[part]
     return tuple(path)

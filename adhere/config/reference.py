@@ -4,11 +4,11 @@ python -m adhere.config.reference           rewrite that part of the page
 python -m adhere.config.reference --check   end with 1 when the page has drifted
 """
 
-import argparse
 import sys
 import types
 import typing
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +19,28 @@ from pydantic.fields import FieldInfo
 from adhere.config.problems import model_in
 from adhere.config.schema import (
     Api,
+    Budget,
     Checkers,
+    Gate,
     GlobalConfig,
     JudgeConfig,
     Local,
     ModelConfig,
+    Prices,
+    Recorded,
     Retry,
     Sampling,
+    Spotcheck,
 )
-from adhere.errors import ConfigError
+from adhere.generated import GeneratedPart
 
 PAGE = Path("configs/README.md")
-BEGIN = "<!-- field reference: written by `python -m adhere.config.reference`, do not edit -->"
-END = "<!-- end of the field reference -->"
 
 _PLAIN: dict[object, str] = {
     bool: "true or false",
     int: "whole number",
     float: "number",
+    Decimal: "number",
     str: "text",
 }
 _LOCAL = frozenset(Local.model_fields)
@@ -49,9 +53,27 @@ def sections() -> Iterator[tuple[str, str, type[BaseModel], frozenset[str]]]:
     yield "`retry` in `global.yaml`", "", Retry, none
     yield "`checkers` in `global.yaml`", "", Checkers, none
     yield (
+        "`budget` in `global.yaml`",
+        "It counts what every API model and judge has taken below `results_root`, in earlier calls "
+        "too. Local models are not counted.",
+        Budget,
+        none,
+    )
+    yield (
+        "`gate` in `global.yaml`",
+        "Rates are `constraint_rate`, `item_mean`, `all_pass_rate`, and that of a group: "
+        "`category.hard`, `severity.must`, `level.step`, `rule.words`, `scenario.refunds`. How it "
+        "decides: [docs/gate.md](../docs/gate.md).",
+        Gate,
+        none,
+    )
+    yield "`spotcheck` in `global.yaml`", "", Spotcheck, none
+    yield (
         "`configs/<model>.yaml`",
         "A model is either local (`model_path`, `max_model_len` and `modes` are required, and the "
-        "fields of the next section apply) or behind an API (`api` is required).",
+        "fields of the next section apply), behind an API (`api` is required), or no model at all "
+        "but what an agent did and somebody recorded (`recorded` is required): then nothing is "
+        "asked, and the runs are judged, scored and compared like any other.",
         ModelConfig,
         _LOCAL,
     )
@@ -63,6 +85,20 @@ def sections() -> Iterator[tuple[str, str, type[BaseModel], frozenset[str]]]:
         none,
     )
     yield "`api` in a model file", "", Api, none
+    yield (
+        "`recorded` in a model file",
+        "Without `{run}` in the path there is one run, whatever `repeats` says. Items that carry a "
+        "trajectory themselves keep it where there is no file for them.",
+        Recorded,
+        none,
+    )
+    yield (
+        "`prices` in a model file or a judge file",
+        "Prices are no part of what identifies a result: a changed one only writes the summary "
+        "anew. Where a model costs nothing, write 0.",
+        Prices,
+        none,
+    )
     yield (
         "One of the `modes` in a model file",
         "Every parameter of sampling may also be the word `not_sent`, which leaves it out of the "
@@ -81,11 +117,12 @@ def reference() -> str:
         parts.append(f"### {heading}")
         if introduction:
             parts.append(introduction)
-        parts.append(_table(model, left_out))
+        parts.append(table(model, left_out))
     return "\n\n".join(parts)
 
 
-def _table(model: type[BaseModel], left_out: frozenset[str]) -> str:
+def table(model: type[BaseModel], left_out: frozenset[str] = frozenset()) -> str:
+    """Return a table of a model's fields."""
     rows = ["| field | type | default | |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         if name not in left_out:
@@ -118,8 +155,10 @@ def plain_type(annotation: Any, limits: tuple[Any, ...] = (), *, nullable: bool 
         if inside is not None:
             return "lines `name:` with their own fields"
         return "`key: value` lines"
-    if origin is tuple:
+    if origin in (tuple, list):
         return "list"
+    if annotation is Any:
+        return "anything"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "own fields"
     return " ".join(filter(None, [_PLAIN[annotation], _range(limits)]))
@@ -147,47 +186,15 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True, validated_data={})
-    if default is None or default in ({}, ()) or isinstance(default, BaseModel):
+    if default is None or default in ({}, (), []) or isinstance(default, BaseModel):
         return "–"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
-def with_reference(page: str) -> str:
-    """Return the page with its generated part renewed. Raises ConfigError without its markers."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ConfigError(
-            f"{PAGE}: the lines that mark the field reference are gone:\n{BEGIN}\n{END}"
-        )
-    return f"{before}{BEGIN}\n\n{reference()}\n\n{END}{after}"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Rewrite the page, or check it; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m adhere.config.reference",
-        description="Write the field reference into configs/README.md.",
-    )
-    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
-    check: bool = parser.parse_args(arguments).check
-    try:
-        page = PAGE.read_text(encoding="utf-8")
-        renewed = with_reference(page)
-    except (OSError, ConfigError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
-    if renewed == page:
-        return 0
-    if check:
-        sys.stderr.write(
-            f"error: {PAGE} does not match the schema: run python -m adhere.config.reference\n"
-        )
-        return 1
-    PAGE.write_text(renewed, encoding="utf-8")
-    return 0
+PART = GeneratedPart(PAGE, "field reference", "schema", "adhere.config.reference", reference)
+main = PART.main
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ The descriptions here are the field reference: ``configs/README.md`` is generate
 import math
 import re
 import shlex
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -17,6 +18,9 @@ NOT_SENT = "not_sent"
 # Names of what adhere.scoring and adhere.verdict implement; tests hold them against each other.
 PolicyName = Literal["adhere", "upstream-2025", "nemo-0.7"]
 ParserName = Literal["adhere", "upstream-2025", "nemo-0.7"]
+# Rates that a gate may look at, and the groups of constraints that have a rate each.
+METRICS = ("constraint_rate", "item_mean", "all_pass_rate")
+METRIC_GROUPS = ("category", "severity", "level", "rule", "scenario")
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 _THINKING_DEFAULTS: dict[str, float] = {"temperature": 1.0, "top_p": 0.95, "max_tokens": 32768}
@@ -107,6 +111,10 @@ def _url(url: str) -> str:
     return url
 
 
+_BATCH = (
+    "`true` asks through the endpoint's batches (OpenAI's `/files` and `/batches`): cheaper, and "
+    "answered within a day (README, Batches). It changes how requests are sent, never a result."
+)
 Url = Annotated[str, AfterValidator(_url)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 ExtraBody = Annotated[dict[str, Any], AfterValidator(_extra_body)]
@@ -173,6 +181,32 @@ class Api(Strict):
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         "max_tokens", description="Name under which the output budget is sent."
     )
+    batch: bool = Field(False, description=_BATCH)
+
+
+def _recorded_path(pattern: str) -> str:
+    if "{id}" not in pattern:
+        raise ValueError("must hold {id}, which stands for an item's id")
+    return pattern
+
+
+class Recorded(Strict):
+    """Where an agent's recorded runs are."""
+
+    trajectories: Annotated[Text, AfterValidator(_recorded_path)] | None = Field(
+        None,
+        description="A file for each item, such as `runs/v3/{id}.json`, relative to the project; "
+        "`{id}` stands for the item's id, `{run}` for the number of the run. Default: those that "
+        "the items carry.",
+    )
+    format: Text | None = Field(
+        None, description="Their format (README, Trajectories). Default: recognised by structure."
+    )
+
+    @property
+    def runs_apart(self) -> bool:
+        """Whether each run has files of its own."""
+        return self.trajectories is not None and "{run}" in self.trajectories
 
 
 def _arguments(value: Any) -> Any:
@@ -189,6 +223,62 @@ def _texts(value: Any) -> Any:
             str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in value
         )
     return value
+
+
+def _decimal(value: Any) -> Any:
+    # As it is written: the binary fraction nearest to 0.1 is not 0.1.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Decimal(str(value)) if number else value
+
+
+def _currency(code: str) -> str:
+    if not re.fullmatch(r"[A-Z]{3}", code):
+        raise ValueError("must be three capital letters, such as USD")
+    return code
+
+
+# Six decimals of a price for a million tokens make twelve of what a token costs.
+Money = Annotated[
+    Decimal, BeforeValidator(_decimal), Field(ge=0, le=1_000_000_000, decimal_places=6)
+]
+Currency = Annotated[str, AfterValidator(_currency)]
+BatchFactor = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, le=1, decimal_places=2)]
+
+
+class Prices(Strict):
+    """What an endpoint asks for its tokens. It turns tokens into money and changes no result."""
+
+    input: Money = Field(description="A million tokens of prompt.")
+    cached_input: Money | None = Field(
+        None, description="The same where the provider had them cached. Default: as `input`."
+    )
+    output: Money = Field(description="A million tokens of reply, reasoning included.")
+    batch_factor: BatchFactor = Field(
+        Decimal("0.5"), description="What is asked in batches (`batch`) costs this part of it all."
+    )
+    currency: Currency = Field("USD", description="Three capital letters.")
+
+
+def _check_rates(config: "ModelConfig | JudgeConfig", *, endpoint: bool) -> None:
+    rates = [r for r in ("requests_per_minute", "tokens_per_minute") if getattr(config, r)]
+    if rates and not endpoint:
+        raise ValueError(f"has `{rates[0]}`, which is for endpoints only: remove it")
+
+
+RequestsPerMinute = Annotated[
+    PositiveInt | None,
+    Field(
+        description="What the provider allows, over all jobs that call the endpoint together. "
+        "Default: no limit."
+    ),
+]
+TokensPerMinute = Annotated[
+    PositiveInt | None,
+    Field(
+        description="The same for tokens, prompt and reply together: estimated before a request, "
+        "corrected after it."
+    ),
+]
 
 
 class Local(Strict):
@@ -216,11 +306,13 @@ class Local(Strict):
     tensor_parallel_size: PositiveInt = Field(1, description="GPUs that share one model copy.")
     num_gpus: Annotated[int, Field(ge=0)] | None = Field(
         None,
-        description="GPUs the serving job asks for. Default: `tensor_parallel_size` (`vllm`), "
-        "0 (`llamacpp`).",
+        description="GPUs that one server takes. Default: as many as `gpus` names, else "
+        "`tensor_parallel_size` (`vllm`), 0 (`llamacpp`). 0 shows the server no GPU.",
     )
     gpus: Annotated[tuple[str, ...], BeforeValidator(_texts)] | None = Field(
-        None, description="Particular devices (indices or UUIDs) instead of any free ones."
+        None,
+        description="Particular devices (indices, UUIDs or MIG names) instead of any free ones of "
+        "the pool; with `num_gpus`, any so many of them. A cluster gives a job its devices itself.",
     )
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         None, description="A fixed port. Default: any free one."
@@ -248,39 +340,70 @@ class Local(Strict):
 
 
 class ModelConfig(Local):
-    """One model under test. Either `api`, or `model_path`, `max_model_len` and `modes`."""
+    """One model under test. Either `api`, or `model_path`, `max_model_len` and `modes`, or
+    `recorded`."""
 
     enabled: bool = Field(True, description="`false`: runs only when named in `models=`.")
     demo: bool = Field(
         False, description="`true` marks results whose scores mean nothing; the summary says so."
     )
     api: Api | None = Field(None, description="An endpoint that already runs, see below.")
+    recorded: Recorded | None = Field(
+        None,
+        description="What an agent did, recorded elsewhere, see below; `{}` for the items' own.",
+    )
     modes: dict[str, Annotated[Sampling, BeforeValidator(_none_as_empty)]] = Field(
         default_factory=dict,
         description="Mode name → sampling, see below. Default for an API model: one mode "
         "`default`.",
     )
     concurrency: PositiveInt | None = Field(
-        None, description="Requests in flight. Default: `concurrency` of `global.yaml`."
+        None,
+        description="Requests in flight, of all jobs that call the endpoint together (to each "
+        "server of a local model). Default: `concurrency` of `global.yaml`.",
     )
+    requests_per_minute: RequestsPerMinute = None
+    tokens_per_minute: TokensPerMinute = None
+    replicas: PositiveInt = Field(
+        1,
+        description="Servers of a local model that share its work, as far as GPUs are free: each "
+        "takes `num_gpus` of its own.",
+    )
+    hours_per_run: Annotated[Finite, Field(gt=0)] | None = Field(
+        None,
+        description="Estimated hours of serving for one run of one mode over AgentIF's 707 items, "
+        "on average over its modes. It decides about the order of serving, and only while no "
+        "earlier run is on record. Default: a crude rule by GPUs and modes (`snakemake plan`).",
+    )
+
+    prices: Prices | None = Field(None, description="What its tokens cost, see below.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> "ModelConfig":
-        if self.api is not None and self.model_path is not None:
-            raise ValueError("has both `api` and `model_path`: keep one of them")
-        if self.api is None:
+        kinds = [
+            f"`{k}`" for k in ("api", "model_path", "recorded") if getattr(self, k) is not None
+        ]
+        if len(kinds) > 1:
+            raise ValueError(f"has both {' and '.join(kinds)}: keep one of them")
+        if self.recorded is not None and self.modes:
+            raise ValueError("has `modes` beside `recorded`: nothing is asked, so none applies")
+        if self.is_local:
             missing = [k for k in ("model_path", "max_model_len", "modes") if not getattr(self, k)]
             if missing:
                 raise ValueError(
                     f"lacks {', '.join(f'`{key}`' for key in missing)}: a local model needs "
-                    "`model_path`, `max_model_len` and `modes`; an API model needs `api`"
+                    "`model_path`, `max_model_len` and `modes`; an API model needs `api`, recorded "
+                    "runs `recorded`"
                 )
+        if self.port is not None and self.replicas > 1:
+            raise ValueError("has both `port` and `replicas`: servers cannot share a port")
+        _check_rates(self, endpoint=self.api is not None)
         return self
 
     @property
     def is_local(self) -> bool:
         """Whether the workflow serves this model itself."""
-        return self.api is None
+        return self.api is None and self.recorded is None
 
     def mode(self, name: str) -> dict[str, Any]:
         """Return a mode's sampling with every default filled in and nothing left open.
@@ -352,10 +475,18 @@ class JudgeConfig(Strict):
         "cut off, with four times the output budget.",
     )
     concurrency: PositiveInt | None = Field(
-        None, description="Requests in flight. Default: `concurrency` of `global.yaml`."
+        None,
+        description="Requests in flight, of all jobs that call the endpoint together. Default: "
+        "`concurrency` of `global.yaml`.",
     )
+    requests_per_minute: RequestsPerMinute = None
+    tokens_per_minute: TokensPerMinute = None
+    batch: bool = Field(False, description=_BATCH)
     local: Local | None = Field(
         None, description="Serve the judge in the job itself: fields as for a local model."
+    )
+    prices: Prices | None = Field(
+        None, description="What its tokens cost: fields as in a model file."
     )
 
     @model_validator(mode="after")
@@ -363,10 +494,13 @@ class JudgeConfig(Strict):
         if self.max_tokens is not None and self.max_completion_tokens is not None:
             raise ValueError("has both `max_tokens` and `max_completion_tokens`: keep one")
         if self.local is not None:
+            if self.batch:
+                raise ValueError("has both `local` and `batch`: batches need an endpoint")
             if self.base_url is not None:
                 raise ValueError("has both `local` and `base_url`: keep one of them")
             if not self.local.model_path or not self.local.max_model_len:
                 raise ValueError("`local` needs `model_path` and `max_model_len`")
+        _check_rates(self, endpoint=self.local is None)
         return self
 
     def sampling(self) -> dict[str, Any]:
@@ -402,6 +536,75 @@ class Checkers(Strict):
     )
 
 
+class Budget(Strict):
+    """The most that calls to endpoints may take, over everything below `results_root`."""
+
+    money: Money | None = Field(
+        None, description="Needs `prices` for every API model and judge that is selected."
+    )
+    currency: Currency = Field("USD", description="Currency of `money` and of all those prices.")
+    tokens: Annotated[int, Field(ge=1, le=10**15)] | None = Field(
+        None, description="Prompt and reply together, of API models and judges."
+    )
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "Budget":
+        if self.money is None and self.tokens is None:
+            raise ValueError("limits nothing: give `money`, `tokens` or both")
+        return self
+
+
+def _metrics(limits: dict[str, float]) -> dict[str, float]:
+    for name in limits:
+        group, _, value = name.partition(".")
+        if name not in METRICS and not (group in METRIC_GROUPS and value):
+            groups = ", ".join(f"{each}.…" for each in METRIC_GROUPS)
+            raise ValueError(f"{name!r} is no rate: allowed: {', '.join(METRICS)}, {groups}")
+    return limits
+
+
+Share = Annotated[Finite, Field(ge=0, le=1)]
+Limits = Annotated[dict[str, Share], AfterValidator(_metrics)]
+
+
+class Gate(Strict):
+    """When a change is refused: `snakemake gate`."""
+
+    at_least: Limits = Field(
+        default_factory=dict,
+        description="Rate → the least it may be, such as `category.hard: 1.0`.",
+    )
+    no_worse: Limits = Field(
+        default_factory=lambda: {"constraint_rate": 0.05, "all_pass_rate": 0.1},
+        description="Rate → the drop against the baseline that is allowed; `{}` needs no baseline.",
+    )
+    confidence: Annotated[Finite, Field(ge=0.5, le=0.999)] = Field(
+        0.95, description="Of the intervals that decide."
+    )
+    coverage: Share = Field(
+        0.95, description="Least part of what was asked that must have a verdict to pass."
+    )
+    baselines: Text = Field("baselines", description="Folder of the stored baselines.")
+    against: Text | None = Field(
+        None,
+        description="`model` or `model__mode` in the baseline that all are compared with. Default: "
+        "the same model and mode, else the only one there.",
+    )
+
+
+class Spotcheck(Strict):
+    """Which verdicts of judges people look at: `snakemake spotcheck`."""
+
+    share: Annotated[Finite, Field(ge=0.1, le=1)] = Field(
+        0.1, description="Part of the verdicts of judges that is drawn."
+    )
+    at_least: PositiveInt = Field(
+        5, description="So many of each kind of constraint and verdict, where there are."
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="Another one draws another sample.")
+    folder: Text = Field("spotcheck", description="Where the sheets and people's labels are.")
+
+
 class GlobalConfig(Strict):
     """What holds for all models and judges."""
 
@@ -415,14 +618,24 @@ class GlobalConfig(Strict):
     default_judge: str = Field(
         description="Judge used by `scripts/judge.py` when none is named; shown first."
     )
-    concurrency: PositiveInt = Field(64, description="Requests in flight to one endpoint.")
+    concurrency: PositiveInt = Field(
+        64, description="Requests in flight to one endpoint, of all jobs that call it together."
+    )
     policy: PolicyName = Field("adhere", description="How verdicts are counted.")
     results_root: str = Field("results", description="Where everything generated goes.")
     gpus: Annotated[tuple[str, ...], BeforeValidator(_texts)] | Literal["auto"] = Field(
         "auto",
-        description="The GPUs local models may use: a list, or `auto` for all there are. Not used "
-        "yet: devices are not leased to jobs, so serve one local `vllm` model at a time with "
-        "`--resources gpu=N`, N being the GPUs of the largest.",
+        description="The GPUs of this machine that local models share: a list of indices, UUIDs "
+        "or MIG names, or `auto` for all that the driver shows; fewer where CUDA_VISIBLE_DEVICES "
+        "is set. A cluster's nodes have their own.",
     )
     retry: Retry = Field(default_factory=Retry, description="See below.")
     checkers: Checkers = Field(default_factory=Checkers, description="See below.")
+    budget: Budget | None = Field(
+        None, description="Where a call stops asking endpoints, see below. Default: no limit."
+    )
+    gate: Gate = Field(default_factory=Gate, description="See below.")
+    spotcheck: Spotcheck = Field(default_factory=Spotcheck, description="See below.")
+    archive: Text = Field(
+        "archive/failures.jsonl", description="Where `snakemake archive` keeps failures."
+    )

@@ -5,7 +5,7 @@ not fit its tag is one too, dates stay text, and no further tags are known. Merg
 work. Messages name line and column and never quote the file, which may hold what is secret.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,56 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+class Located:
+    """What a YAML (or JSON) text holds, and in which line each part of it stands."""
+
+    def __init__(self, text: str) -> None:
+        """Parse a text. Raises yaml.YAMLError and RecursionError."""
+        # A subclass of SafeLoader: no Python objects are built.
+        loader = _Loader(text)
+        try:
+            self._node = loader.get_single_node()
+            self.content = None if self._node is None else loader.construct_document(self._node)
+        finally:
+            loader.dispose()
+
+    def line(self, path: Sequence[str]) -> int:
+        """Return the line, from 1, of the part that a path of keys and positions leads to.
+
+        Where the path leads nowhere, that of the part that should hold it.
+        """
+        node, mark = self._node, None
+        for part in path:
+            found = None
+            if isinstance(node, yaml.MappingNode):
+                found = next((pair for pair in node.value if pair[0].value == part), None)
+            elif isinstance(node, yaml.SequenceNode) and part.isdecimal():
+                found = next(((each, each) for each in node.value[int(part) :]), None)
+            if found is None:
+                break
+            mark, node = found[0].start_mark, found[1]
+        mark = mark or (node.start_mark if node is not None else None)
+        return mark.line + 1 if mark is not None else 1
+
+
 def read_yaml(path: Path, shown: str) -> dict[str, Any]:
     """Return the mapping in a YAML file; an empty file is an empty mapping.
 
     ``shown`` names the file in messages. Raises ConfigError.
     """
+    content = read_located(path, shown).content
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        found = "a list" if isinstance(content, list) else "a single value"
+        raise ConfigError(f"{shown}: found {found}: must hold `key: value` lines")
+    return content
+
+
+def read_located(path: Path, shown: str) -> Located:
+    """Return what a YAML file holds, with its lines; ``shown`` names it. Raises ConfigError."""
     try:
-        # A subclass of SafeLoader: no Python objects are built.
-        content = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)
+        return Located(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{shown}: no such file") from None
     except UnicodeDecodeError as error:
@@ -83,12 +125,6 @@ def read_yaml(path: Path, shown: str) -> dict[str, Any]:
         raise ConfigError(f"{shown}: not valid YAML: {_problem(error)}") from None
     except RecursionError:
         raise ConfigError(f"{shown}: nested too deeply") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        found = "a list" if isinstance(content, list) else "a single value"
-        raise ConfigError(f"{shown}: found {found}: must hold `key: value` lines")
-    return content
 
 
 def _problem(error: yaml.YAMLError) -> str:

@@ -39,16 +39,16 @@ def serve(spec: EngineSpec, log: Path) -> LocalServer:
             return llamacpp.command(spec, port, address_file)
 
         ready = ReadyProbe(spec.served_model_name, llamacpp.version, spec.port, address_file)
-        return LocalServer(llamacpp_command, env=env, log=log, ready=ready)
+        return LocalServer(llamacpp_command, env=env, log=log, ready=ready, held=spec.held)
 
-    executable = vllm.executable(env.get("PATH", os.defpath))
     vllm.command(spec, 0)
+    launcher = vllm.launcher(env.get("PATH", os.defpath))
 
     def vllm_command(port: int) -> Sequence[str]:
-        return vllm.command(spec, port, executable=executable)
+        return vllm.command(spec, port, launcher=launcher)
 
     ready = ReadyProbe(spec.served_model_name, vllm.version, spec.port)
-    return LocalServer(vllm_command, env=env, log=log, ready=ready)
+    return LocalServer(vllm_command, env=env, log=log, ready=ready, held=spec.held)
 
 
 def server_environment(environ: Mapping[str, str], spec: EngineSpec) -> dict[str, str]:

@@ -23,7 +23,16 @@ def free_port() -> int:
 
 
 def get_json(root: str, path: str) -> Any:
-    """Return the JSON that ``GET root/path`` answers with status 200, else None.
+    """Return the JSON that ``GET root/path`` answers with status 200, else None."""
+    body = get(root, path)
+    try:
+        return None if body is None else jsonio.loads(body)
+    except ValueError:
+        return None
+
+
+def get(root: str, path: str) -> bytes | None:
+    """Return what ``GET root/path`` answers with status 200, else None.
 
     Asked directly: proxy settings of the environment are not for this machine.
     """
@@ -33,8 +42,8 @@ def get_json(root: str, path: str) -> Any:
             connection.request("GET", path)
             response = connection.getresponse()
             body = response.read()
-            return jsonio.loads(body) if response.status == 200 else None
-        except (OSError, http.client.HTTPException, ValueError):
+            return body if response.status == 200 else None
+        except (OSError, http.client.HTTPException):
             return None
 
 

@@ -28,11 +28,18 @@ class GuardedProcess:
 
     It runs in a session of its own; stdout and stderr go to ``log``. It ends when ``stop`` is
     called and when this process ends in whatever way, SIGKILL included: SIGTERM to its process
-    group, ``grace_s`` seconds, SIGKILL. It may be started from any thread.
+    group, ``grace_s`` seconds, SIGKILL. It may be started from any thread. The guardian keeps the
+    descriptors ``held`` open until nothing of the server is left; the server does not get them.
     """
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str], log: Path, grace_s: float
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        log: Path,
+        grace_s: float,
+        held: Sequence[int] = (),
     ) -> None:
         guardian = [sys.executable, "-P", "-m", "adhere.engines._spawn"]
         search = [str(_ROOT), *filter(None, [env.get("PYTHONPATH")])]
@@ -44,6 +51,7 @@ class GuardedProcess:
                 stdout=subprocess.PIPE,
                 stderr=stream,
                 start_new_session=True,
+                pass_fds=held,
             )
         self._log = log
         self._grace_s = grace_s
@@ -73,6 +81,14 @@ class GuardedProcess:
         finally:
             loop.remove_reader(descriptor)
             os.close(descriptor)
+
+    @property
+    def exit_status(self) -> int | None:
+        """The server's own return code (negative: the signal that ended it), known after ``stop``.
+
+        None before that, and where the server was killed together with its guardian.
+        """
+        return int(self._return_code) if self._return_code else None
 
     def outcome(self) -> str:
         """Say how the process ended, with the path and the end of its log, for an error message.

@@ -15,6 +15,7 @@ class EngineSpec:
     args: further command-line arguments, verbatim (vllm only).
     port: a fixed port, or None for a free one.
     env: variables added to the server's environment.
+    held: open descriptors (leases) that stay open until the last process of the server is gone.
     """
 
     engine: Literal["vllm", "llamacpp"]
@@ -27,3 +28,4 @@ class EngineSpec:
     args: tuple[str, ...] = ()
     port: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    held: tuple[int, ...] = ()

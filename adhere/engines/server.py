@@ -7,6 +7,7 @@ Nothing outlives the ``with`` block, nor this process, however it ends (see ``_p
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from adhere import jsonio
 from adhere.engines import _probe
+from adhere.engines._metrics import prefix_cache
 from adhere.engines._process import GuardedProcess
 from adhere.errors import DataError, EngineError
 
@@ -58,6 +60,12 @@ class ServerInfo:
     version: dict[str, str]
     model_card: dict[str, Any]
 
+    @property
+    def window(self) -> int | None:
+        """The context window in tokens, where the model card has it as vLLM's does."""
+        window = self.model_card.get("max_model_len")
+        return window if isinstance(window, int) else None
+
 
 class LocalServer:
     """A model server as a context manager.
@@ -67,7 +75,8 @@ class LocalServer:
     another server holds a fixed port (a port picked here is replaced instead). Leaving sends
     SIGTERM, after ``grace_s`` seconds SIGKILL, and returns when no process is left.
 
-    Entering and leaving block: do both outside of a running event loop.
+    Entering and leaving block: do both outside of a running event loop. ``held``: descriptors that
+    stay open until nothing of the server is left.
     """
 
     def __init__(
@@ -79,6 +88,7 @@ class LocalServer:
         ready: ReadyProbe,
         grace_s: float = 10.0,
         start_timeout_s: float = 1800.0,
+        held: Sequence[int] = (),
     ) -> None:
         self._command = command
         self._env = env
@@ -86,6 +96,8 @@ class LocalServer:
         self._ready = ready
         self._grace_s = grace_s
         self._start_timeout_s = start_timeout_s
+        self._held = held
+        self._unwanted = threading.Event()
         self._process: GuardedProcess | None = None
         self._info: ServerInfo | None = None
 
@@ -119,6 +131,15 @@ class LocalServer:
         """The server's living processes (guardian, server, workers)."""
         return [process.pid for process in self._running.members()]
 
+    @property
+    def exit_status(self) -> int | None:
+        """The server's return code once it has been stopped (negative: the signal), else None."""
+        return None if self._process is None else self._process.exit_status
+
+    def metrics(self) -> dict[str, float | None]:
+        """Return the prefix cache's figures, see ``prefix_cache``; ask before the server stops."""
+        return prefix_cache(self.info.base_url.removesuffix("/v1"))
+
     def check(self) -> None:
         """Raise EngineError, quoting the end of the log, when the server has died."""
         if self._running.wait_ended(0):
@@ -145,6 +166,10 @@ class LocalServer:
             task.cancel()
             death.cancel()
             await asyncio.gather(task, death, return_exceptions=True)
+
+    def give_up(self) -> None:
+        """Have the start fail soon, from another thread than the one that starts the server."""
+        self._unwanted.set()
 
     def stop(self) -> None:
         """End the server; return when nothing of it is left. Does nothing the second time."""
@@ -177,7 +202,11 @@ class LocalServer:
         if self._ready.address_file is not None:
             self._ready.address_file.unlink(missing_ok=True)
         self._process = GuardedProcess(
-            self._command(port), env=self._env, log=self._log, grace_s=self._grace_s
+            self._command(port),
+            env=self._env,
+            log=self._log,
+            grace_s=self._grace_s,
+            held=self._held,
         )
         deadline = time.monotonic() + self._start_timeout_s
         while True:
@@ -186,6 +215,11 @@ class LocalServer:
                 return info
             if self._process.wait_ended(_POLL_S):
                 raise self._died_starting(port)
+            if self._unwanted.is_set():
+                raise EngineError(
+                    f"the server of model '{self._ready.served_model}' was given up while it "
+                    "started"
+                )
             if time.monotonic() > deadline:
                 raise self._late()
 

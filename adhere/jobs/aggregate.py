@@ -5,12 +5,18 @@ from pathlib import Path
 
 from adhere import reporting
 from adhere.cli import Job
+from adhere.config import load_project
+from adhere.costs.money import NO_PRICES, price_list
 from adhere.errors import DataError
 
 
 def aggregate(job: Job) -> None:
     """Write the workflow's summary."""
-    reporting.aggregate(job.plan.results_root, expected_runs=job.plan.config.repeats)
+    reporting.aggregate(
+        job.plan.results_root,
+        expected_runs=job.plan.config.repeats,
+        prices=price_list(job.plan.project),
+    )
 
 
 def main() -> None:
@@ -36,5 +42,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.results_root.is_dir():
         raise DataError(f"--results-root {arguments.results_root}: there is no such folder")
-    reporting.aggregate(arguments.results_root, expected_runs=arguments.repeats)
+    # A results folder from elsewhere may be summed up where nothing is configured.
+    known = Path("configs/global.yaml").exists()
+    prices = price_list(load_project(Path())) if known else NO_PRICES
+    reporting.aggregate(arguments.results_root, expected_runs=arguments.repeats, prices=prices)
     print(f"{arguments.results_root / 'summary.md'}: written")

@@ -1,4 +1,4 @@
-"""From configuration to something that answers: endpoints, and servers that a job owns."""
+"""From configuration to something that answers: endpoints, and what a server is started with."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adhere.batch import BatchClient
 from adhere.client import ChatClient, Endpoint
 from adhere.config import Project
 from adhere.config.schema import DEFAULT_BASE_URL, Local
-from adhere.engines import EngineSpec, ServerInfo, serve
+from adhere.costs.budget import Allowance, MeteredClient
+from adhere.engines import EngineSpec, ServerInfo
 from adhere.environment import expand, lookup, secret
 
 T = TypeVar("T")
@@ -32,6 +34,9 @@ def model_endpoint(project: Project, name: str, budget: int, shown: str | None =
         concurrency=model.concurrency or project.config.concurrency,
         retry=project.config.retry,
         budget=budget,
+        shared=True,
+        requests_per_minute=model.requests_per_minute,
+        tokens_per_minute=model.tokens_per_minute,
     )
 
 
@@ -46,6 +51,9 @@ def judge_endpoint(project: Project, name: str) -> Endpoint:
         concurrency=judge.concurrency or project.config.concurrency,
         retry=project.config.retry,
         budget=judge.max_completion_tokens or judge.max_tokens or 8192,
+        shared=True,
+        requests_per_minute=judge.requests_per_minute,
+        tokens_per_minute=judge.tokens_per_minute,
     )
 
 
@@ -69,7 +77,8 @@ def local_endpoint(local: Local, info: ServerInfo, wanted: Endpoint) -> Endpoint
     """Return the endpoint of a server that this job started, with what is ``wanted`` of it."""
     # More requests than slots only wait inside the server, where their time limit runs.
     most = local.slots if local.engine_name == "llamacpp" else wanted.concurrency
-    return replace(wanted, base_url=info.base_url, concurrency=min(wanted.concurrency, most))
+    concurrency = min(wanted.concurrency, most)
+    return replace(wanted, base_url=info.base_url, concurrency=concurrency, window=info.window)
 
 
 def wanted_locally(project: Project, owner: str, concurrency: int | None, budget: int) -> Endpoint:
@@ -83,27 +92,23 @@ def wanted_locally(project: Project, owner: str, concurrency: int | None, budget
     )
 
 
-def with_client(endpoint: Endpoint, work: Callable[[ChatClient], Coroutine[Any, Any, T]]) -> T:
-    """Run ``work`` with a client of an endpoint, in an event loop of its own."""
+def with_client(
+    endpoint: Endpoint,
+    work: Callable[[ChatClient], Coroutine[Any, Any, T]],
+    allowance: Allowance | None = None,
+    batches: Path | None = None,
+) -> T:
+    """Run ``work`` with a client of an endpoint, in an event loop of its own.
+
+    With an ``allowance`` the client keeps to the budget. With a file for ``batches`` it asks
+    through the endpoint's batches, and keeps there what it has submitted.
+    """
 
     async def run() -> T:
-        async with ChatClient(endpoint) as client:
+        made = MeteredClient(endpoint, allowance)
+        if batches is not None:
+            made = BatchClient(endpoint, allowance, batches)
+        async with made as client:
             return await work(client)
 
     return asyncio.run(run())
-
-
-def with_server(
-    spec: EngineSpec,
-    log: Path,
-    endpoint: Callable[[ServerInfo], Endpoint],
-    work: Callable[[ChatClient, ServerInfo], Coroutine[Any, Any, T]],
-) -> T:
-    """Serve a model for as long as ``work`` takes; ``work`` ends at once when the server dies."""
-    with serve(spec, log) as server:
-
-        async def run() -> T:
-            async with ChatClient(endpoint(server.info)) as client:
-                return await work(client, server.info)
-
-        return asyncio.run(server.while_alive(run()))

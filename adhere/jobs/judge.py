@@ -6,26 +6,21 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adhere import data, files
 from adhere.checkers import CheckerPool
 from adhere.checkers.isolation import Isolation
 from adhere.cli import Job
-from adhere.client import ChatClient, Endpoint
+from adhere.client import ChatClient
 from adhere.config import Project
+from adhere.costs.budget import BUDGET, Allowance, MeteredClient, judge_allowance
 from adhere.data import Row
-from adhere.engines import ServerInfo
-from adhere.errors import ConfigError, DataError, EndpointError
-from adhere.jobs.endpoints import (
-    engine_spec,
-    judge_endpoint,
-    local_endpoint,
-    wanted_locally,
-    with_client,
-    with_server,
-)
+from adhere.errors import BudgetError, ConfigError, DataError, EndpointError
+from adhere.gpus import Request
+from adhere.jobs.endpoints import engine_spec, judge_endpoint, wanted_locally, with_client
 from adhere.jobs.predict import cell_of
+from adhere.jobs.serving import Served, with_servers
 from adhere.journal import Journal
 from adhere.jsonio import write_json
 from adhere.judging import Judge, JudgeRun, judge_rows
@@ -37,10 +32,15 @@ from adhere.plan import Evaluation
 from adhere.prediction import recorded
 from adhere.progress import Progress
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """One judge job: rows with predictions and constraints, the judge, and where things go."""
+    """One judge job: rows with predictions and constraints, the judge, and where things go.
+
+    ``allowance`` is what the judge's endpoint may still take, where there is a budget.
+    """
 
     project: Project
     judge: Judge | None
@@ -48,6 +48,7 @@ class Judging:
     journal: Path
     title: str
     server_log: Path
+    allowance: Allowance | None = None
 
 
 def judge(job: Job) -> None:
@@ -70,6 +71,7 @@ def judge(job: Job) -> None:
         files.judge_journal(root, evaluation),
         f"judge {evaluation.cell.model} {evaluation.cell.mode} run {evaluation.cell.run}",
         job.log.with_name(f"{job.log.stem}.server.log"),
+        None if judge.config.local is not None else judge_allowance(project, judge.name),
     )
     with job_record(root, evaluation.cell.model, "judge") as record:
         record["judge"] = describe(judge)
@@ -175,21 +177,25 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
                         refuse_if_nothing(run, asker)
                         return run
                 finally:
-                    record.update(client_figures(client))
+                    record.update(client_figures([client] if client else []))
                     record["isolation"] = isolation_record(pool.isolation)
                     reused = asker.reused if asker else 0
                     record["reused_replies"] = reused
                     record["ignored_journal_lines"] = lines_read - reused
 
-        return _with_judge(judging, work)
+        if judge is None or judge.asks_nobody or not data.asks_judge(judging.rows):
+            return asyncio.run(work(None))
+        return with_judge(judging, record, work)
 
 
 def refuse_if_nothing(run: JudgeRun, asker: Asker | None) -> None:
-    """A judge that answered nothing at all is no judge. Raises EndpointError."""
+    """A judge that answered nothing at all is no judge. Raises EndpointError or BudgetError."""
     client = asker.client if asker else None
     if asker is None or client is None or client.counts.answered or asker.reused:
         return
     if run.retryable:
+        if isinstance(client, MeteredClient) and client.counts.failures.keys() == {BUDGET}:
+            raise BudgetError(f"{client.endpoint.owner}: not asked: {client.refused}")
         kinds = ", ".join(f"{kind} {n}" for kind, n in client.counts.failures.most_common())
         raise EndpointError(
             f"{client.endpoint.owner}: {client.endpoint.base_url}: none of the requests was "
@@ -197,24 +203,29 @@ def refuse_if_nothing(run: JudgeRun, asker: Asker | None) -> None:
         )
 
 
-def _with_judge(
-    judging: Judging, work: Callable[[ChatClient | None], Coroutine[Any, Any, JudgeRun]]
-) -> JudgeRun:
+def with_judge(
+    judging: Judging,
+    record: dict[str, Any],
+    work: Callable[[ChatClient], Coroutine[Any, Any, T]],
+) -> T:
+    """Run ``work`` with a client of the judge's endpoint, or of a server started for it."""
     project, judge = judging.project, judging.judge
-    if judge is None or not data.asks_judge(judging.rows):
-        return asyncio.run(work(None))
+    assert judge is not None, "somebody is asked"
     file = project.judge_file(judge.name)
     if judge.config.local is None:
-        return with_client(judge_endpoint(project, judge.name), work)
+        batches = files.batches(judging.journal) if judge.config.batch else None
+        return with_client(judge_endpoint(project, judge.name), work, judging.allowance, batches)
     local = judge.config.local
-    spec = engine_spec(project, local, judge.config.model, file)
     budget = judge.config.max_completion_tokens or judge.config.max_tokens or 8192
-    wanted = wanted_locally(project, file, judge.config.concurrency, budget)
+    served = Served(
+        local,
+        engine_spec(project, local, judge.config.model, file),
+        judging.server_log,
+        wanted_locally(project, file, judge.config.concurrency, budget),
+        Request(file, local.gpu_count, 1, local.gpus, project.config.gpus),
+    )
 
-    def endpoint(info: ServerInfo) -> Endpoint:
-        return local_endpoint(local, info, wanted)
+    async def asked(clients: Sequence[ChatClient]) -> T:
+        return await work(clients[0])
 
-    async def served(client: ChatClient, _info: ServerInfo) -> JudgeRun:
-        return await work(client)
-
-    return with_server(spec, judging.server_log, endpoint, served)
+    return with_servers(served, record, asked)

@@ -4,14 +4,13 @@ import argparse
 from pathlib import Path
 
 from adhere import data
-from adhere.client import Reply
 from adhere.config import load_project
 from adhere.data import Row
 from adhere.errors import ConfigError, DataError
 from adhere.jobs.judge import Judging, joined, run_judging
 from adhere.jsonio import write_json
 from adhere.judging import Judge
-from adhere.prediction.answer import interpret
+from adhere.prediction.answer import without_thinking
 
 
 def main() -> None:
@@ -51,27 +50,7 @@ def _rows(path: Path, reference: Path | None) -> list[Row]:
     for index, row in enumerate(rows):
         for problem in data.check(row):
             raise DataError(f"{path}: {data.label(index, row)}: {problem}")
-    return [_without_thinking(row) for row in rows]
-
-
-def _without_thinking(row: Row) -> Row:
-    """Take the thinking out of an answer that another predictor wrote.
-
-    Ours separates it when the reply is received, and its outputs hold ``flags``.
-    """
-    output = row["output"]
-    content = output.get("content")
-    if "flags" in output or not isinstance(content, str):
-        return row
-    prompt = "\n".join(message["content"] for message in row["input"])
-    finish, reasoning = output.get("finish_reason"), output.get("reasoning")
-    read = interpret(
-        Reply(content, reasoning, finish, None, None, None), thinks=True, prompt=prompt
-    )
-    if read["content"] == content:
-        return row
-    changed = {key: read[key] for key in ("content", "reasoning", "flags")}
-    return {**row, "output": {**output, **changed, "error": output.get("error") or read["error"]}}
+    return [without_thinking(row) for row in rows]
 
 
 def _arguments() -> argparse.Namespace:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rich.cells import cell_len
-
 from adhere.cli import Job
 from adhere.config import load_project
 from adhere.data import Dataset, load_cached, notes
 from adhere.errors import DataError
+from adhere.gate.review import overdue, today
 from adhere.names import limited
 from adhere.plan import Evaluation, Plan, make_plan
 from adhere.prediction import recorded
@@ -23,6 +22,7 @@ from adhere.status import (
     prediction_differs,
     scored,
 )
+from adhere.text_table import text_table
 
 Table = Sequence[Sequence[str]]
 
@@ -47,10 +47,10 @@ def overview(plan: Plan) -> str:
     parts = [
         f"Results in {plan.results_root}: {plan.config.repeats} runs each, policy "
         f"{plan.config.policy}" + (f", first {plan.limit} items" if plan.limit is not None else ""),
-        _table(_models(plan)),
-        _table(_judges(plan)),
+        text_table(_models(plan)),
+        text_table(_judges(plan)),
         *_datasets(plan),
-        _table(_results(plan)) if plan.modes and plan.judges else "",
+        text_table(_results(plan)) if plan.modes and plan.judges else "",
     ]
     cells = list(plan.cells())
     note = open_work(plan.results_root, cells, list(plan.evaluations()))
@@ -60,7 +60,8 @@ def overview(plan: Plan) -> str:
 def _models(plan: Plan) -> Table:
     rows = [("MODEL", "MODES", "SERVED BY", "SELECTED")]
     for name, model in plan.project.models.items():
-        served = model.engine_name if model.is_local else (model.api.base_url if model.api else "")
+        elsewhere = model.api.base_url if model.api else "recorded"
+        served = model.engine_name if model.is_local else elsewhere
         selected = "yes" if name in plan.modes else "no"
         rows.append((name, ", ".join(model.mode_names), served, selected))
     return rows
@@ -89,7 +90,8 @@ def _datasets(plan: Plan) -> list[str]:
         version = datasets.what_is(dataset)
         rows.append((name, file, f"{dataset.total:,}", version, dataset.sha256[:12]))
         remarks += [f"{name}: {note}" for note in notes(dataset.rows)]
-    return [_table(rows), "\n".join(remarks)]
+        remarks += overdue(dataset, today())
+    return [text_table(rows), "\n".join(remarks)]
 
 
 def _results(plan: Plan) -> Table:
@@ -130,14 +132,3 @@ def _usable(plan: Plan) -> dict[str, Dataset]:
             dataset = load_cached(name, plan.project.root / plan.config.datasets[name])
             loaded[limited(name, plan.limit)] = dataset.first(plan.limit)
     return loaded
-
-
-def _table(rows: Table) -> str:
-    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        "  ".join(
-            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
-        )
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)

@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+from adhere import files
 from adhere.cli import Job
 from adhere.client import ChatClient
 from adhere.config import Project
+from adhere.costs.budget import model_allowance
 from adhere.errors import ConfigError
 from adhere.jobs.endpoints import UNSENT_BUDGET, model_endpoint, with_client
 from adhere.jsonio import read_json
 from adhere.metadata import client_figures, job_record, versions
 from adhere.plan import Cell
-from adhere.prediction import Task, collect, run_tasks, task_of
+from adhere.prediction import Task, asks_model, collect, run_tasks, task_of
 from adhere.progress import Progress
 
 
@@ -21,7 +23,9 @@ def predict(job: Job) -> None:
     task = task_of(plan.project, cell)
     refuse_changed(job, task)
     engine: dict[str, Any] = {"name": "api", "versions": versions()}
-    if plan.project.models[cell.model].is_local:
+    if not asks_model(task.dataset.rows):
+        engine = {"name": "recorded", "versions": versions()}
+    elif plan.project.models[cell.model].is_local:
         stamp = job.input.get("served")
         engine = read_json(Path(stamp[0])) if stamp else {}
     else:
@@ -39,11 +43,18 @@ def ask(tasks: list[Task], project: Project, stage: str, title: str) -> None:
         async def answer(client: ChatClient) -> None:
             try:
                 with Progress(f"{stage} {title}", "items") as progress:
-                    await run_tasks(tasks, client, progress)
+                    await run_tasks(tasks, [client], progress)
             finally:
-                record.update(client_figures(client))
+                record.update(client_figures([client]))
 
-        with_client(endpoint, answer)
+        allowance = model_allowance(project, model)
+        with_client(endpoint, answer, allowance, batches_file(project, tasks[0]))
+
+
+def batches_file(project: Project, task: Task) -> Path | None:
+    """Return where an API model's batches are noted; None where it is asked without any."""
+    api = project.models[task.cell.model].api
+    return files.batches(task.places.journal) if api is not None and api.batch else None
 
 
 def snapshot(project: Project, tasks: list[Task]) -> dict[str, Any]:
@@ -69,6 +80,6 @@ def refuse_changed(job: Job, task: Task) -> None:
     planned = (job.params["identity"], job.params["inputs"])
     if planned != (task.mode.text, task.dataset.inputs_sha256):
         raise ConfigError(
-            f"configs/{task.cell.model}.yaml, or the dataset {task.dataset.path}, changed while "
-            "the workflow was running: start it again"
+            f"configs/{task.cell.model}.yaml, the files it names, or the dataset "
+            f"{task.dataset.path}, changed while the workflow was running: start it again"
         )

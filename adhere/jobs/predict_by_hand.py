@@ -11,10 +11,20 @@ from adhere.config import GlobalConfig, ModelConfig, Project, load_project
 from adhere.config.load import parse
 from adhere.errors import ConfigError, DataError, EndpointError
 from adhere.jobs.endpoints import UNSENT_BUDGET, model_endpoint, with_client
+from adhere.jobs.predict import batches_file
 from adhere.jsonio import loads
 from adhere.names import check_mode_name, limited
 from adhere.plan import Cell
-from adhere.prediction import Places, Task, collect, make_task, mode_of, run_tasks
+from adhere.prediction import (
+    Places,
+    Task,
+    asks_model,
+    collect,
+    make_task,
+    mode_of,
+    run_tasks,
+    with_recordings,
+)
 from adhere.progress import Progress
 
 _COMMAND_LINE = "command line"
@@ -25,13 +35,14 @@ def main() -> None:
     args = _arguments()
     project, model = _configured(args) if args.model is not None else _given(args)
     task = _task(args, project, model)
-    endpoint = _endpoint(args, project, task)
 
     async def answer(client: ChatClient) -> None:
         with Progress(f"predict {model}", "items") as progress:
-            await run_tasks([task], client, progress)
+            await run_tasks([task], [client], progress)
 
-    with_client(endpoint, answer)
+    if asks_model(task.dataset.rows):
+        batches = batches_file(project, task)
+        with_client(_endpoint(args, project, task), answer, batches=batches)
     report = collect(task, {"name": "api"})
     print(f"{args.output}: {report['items']} items, {report['failed']} failed or empty")
     if report["pending"]:
@@ -53,6 +64,7 @@ def _task(args: argparse.Namespace, project: Project, model: str) -> Task:
         raise ConfigError(f"--mode {args.mode}: {model} has the modes {', '.join(known)}")
     cell = Cell(model, args.mode, args.run, limited("input", args.limit))
     dataset = data.load("input", args.input).first(args.limit)
+    dataset = with_recordings(project, cell, dataset)
     places = Places(args.output, args.output.with_suffix(".partial.jsonl"), None)
     return make_task(cell, mode_of(project, model, args.mode), dataset, places)
 
@@ -71,7 +83,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--input", type=Path, required=True, help="dataset (JSON or JSONL)")
     parser.add_argument("--output", type=Path, required=True, help="prediction file to write")
-    parser.add_argument("--model", help="a model of configs/ that is reached through an API")
+    parser.add_argument("--model", help="a model of configs/ behind an API, or recorded")
     parser.add_argument("--mode", default="default", help="one of its modes (default: default)")
     parser.add_argument("--base-url", help="any endpoint instead, such as http://host:8000/v1")
     parser.add_argument("--model-id", help="the model's id at --base-url")

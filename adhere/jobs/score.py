@@ -14,6 +14,7 @@ def score(job: Job) -> None:
         job.params["policy"],
         Path(job.output["accuracy"]),
         Path(job.output["verdicts"]),
+        Path(job.output["table"]),
     )
 
 
@@ -43,8 +44,11 @@ def main() -> None:
     parser.add_argument(
         "--verdicts", type=Path, metavar="PARQUET", help="also write one row per constraint"
     )
+    parser.add_argument("--items", type=Path, metavar="CSV", help="also write one row per item")
     arguments = parser.parse_args()
-    accuracy = score_file(arguments.input, arguments.policy, arguments.output, arguments.verdicts)
+    accuracy = score_file(
+        arguments.input, arguments.policy, arguments.output, arguments.verdicts, arguments.items
+    )
     figures = (f"{name} {_percent(accuracy[name]['rate'])}" for name in ("CSR", "ISR"))
     print(f"{arguments.output}: {', '.join(figures)} under policy {arguments.policy}")
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from adhere.client import ChatClient, Failure, Reply
+from adhere.costs.budget import BUDGET
 from adhere.journal import Journal
 from adhere.jsonio import fingerprint
-from adhere.judging.chain import Answered
+from adhere.judging.chain import NOT_ASKED, Answered
 from adhere.judging.judge import Judge
 from adhere.thinking import final_answer
 from adhere.verdict import parse
@@ -39,6 +40,8 @@ class Asker:
 
     async def ask(self, place: Place, prompt: str, position: int, verdict_wanted: bool) -> Answered:
         """Ask one question, with votes where a verdict is wanted and the judge has them."""
+        if self.judge.asks_nobody:
+            return Answered(None, None, NOT_ASKED, {"reason": NOT_ASKED})
         votes = self.judge.config.votes if verdict_wanted else 1
         asked = [
             await self._ask_once(place, prompt, position, verdict_wanted, vote)
@@ -86,7 +89,7 @@ class Asker:
             self.reused += 1
             return dict(known["reply"])
         assert self.client is not None, "a judge is asked without a client"
-        kept = _kept(await self.client.complete(payload))
+        kept = _kept(await self.client.complete(payload, fp))
         final = not kept.get("error", {}).get("retryable", False)
         if self._journal is not None and final:
             at = {"item": place.item, "constraint": place.constraint, "step": position}
@@ -102,6 +105,7 @@ class Asker:
                 "content_filter": "judge_filtered",
                 "context_overflow": "judge_context",
                 "thinking_cut_off": "judge_truncated",
+                BUDGET: BUDGET,
             }
             return None, None, kinds.get(reply["error"]["kind"], "judge_failed")
         text = final_answer(reply["content"] or "", prompt).text

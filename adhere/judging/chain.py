@@ -5,12 +5,18 @@ Pure but for the functions it is given, which ask a judge and run a checker.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adhere.checkers import CheckResult
 from adhere.data import Step
 
+if TYPE_CHECKING:
+    # Loading all rules takes a moment that chains without them need not wait for.
+    from adhere.rule_steps import Applied
+
 NOT_APPLICABLE = "not_applicable"
+# A question that was left out on purpose, by a judge that asks nobody.
+NOT_ASKED = "not_asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +35,18 @@ class Answered:
 
 Ask = Callable[[str, int, bool], Awaitable[Answered]]
 Check = Callable[[str, str], Awaitable[CheckResult]]
+Apply = Callable[[str, str], "Applied"]
 Read = Callable[[str], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a chain works with: ``ask(prompt, position, verdict_wanted)``, ``check(source, text)``
-    and ``read(text)``, which finds the verdict in a text."""
+    """What a chain works with: ``ask(prompt, position, verdict_wanted)``, ``check(source, text)``,
+    ``apply(rule, text)`` and ``read(text)``, which finds the verdict in a text."""
 
     ask: Ask
     check: Check
+    apply: Apply
     read: Read
 
 
@@ -87,6 +95,13 @@ async def run_chain(steps: Sequence[Step], answer: str, tools: Tools) -> Outcome
                 return outcome.undecided(NOT_APPLICABLE)
             working = checked.value
             continue
+        if step.type == "rule":
+            applied = tools.apply(step.text, str(working))
+            outcome.steps.append(_applied_record(applied))
+            if applied.verdict is None:
+                return outcome.undecided(NOT_APPLICABLE)
+            working = applied.verdict
+            continue
         conditional = step.type == "llm_conditional_check"
         answered = await tools.ask(fill(step.text, str(working)), position, conditional or last)
         outcome.steps.append({"type": step.type, **answered.record})
@@ -101,6 +116,13 @@ async def run_chain(steps: Sequence[Step], answer: str, tools: Tools) -> Outcome
     if verdict is None:
         return outcome.undecided("checker_unreadable")
     return outcome.decided(verdict)
+
+
+def _applied_record(applied: "Applied") -> dict[str, Any]:
+    record: dict[str, Any] = {"type": "rule", "result": applied.verdict, "found": applied.reason}
+    if applied.steps:
+        record["broken_steps"] = list(applied.steps)
+    return record
 
 
 def _checked_record(checked: CheckResult) -> dict[str, Any]:

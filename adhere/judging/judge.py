@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from adhere import PROTOCOL
-from adhere.config import JudgeConfig
+from adhere.config import RULES_ONLY, JudgeConfig
 from adhere.jsonio import canonical, fingerprint
 
-_TRANSPORT = ("enabled", "concurrency", "api_key_env", "demo")
+_TRANSPORT = ("enabled", "concurrency", "api_key_env", "batch", "demo", "prices")
 _READING = ("parser", "votes", "asks")
 _LOCAL_TRANSPORT = ("port", "gpus", "num_gpus", "tensor_parallel_size", "slots", "threads")
 
@@ -34,6 +34,11 @@ class Judge:
 
     name: str
     config: JudgeConfig
+
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether this is the judge that leaves out every question."""
+        return self.name == RULES_ONLY
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adhere.checkers import CheckerPool
-from adhere.data import Constraint, Row, constraints, label, occurrences
+from adhere.data import Constraint, Row, constraints, label, occurrences, seen
 from adhere.errors import DataError
 from adhere.jsonio import fingerprint
 from adhere.judging.asking import Asker, Place
-from adhere.judging.chain import NOT_APPLICABLE, Outcome, Tools, run_chain
+from adhere.judging.chain import NOT_APPLICABLE, Check, Outcome, Tools, run_chain
+from adhere.judging.evidence import Evidence
 from adhere.prediction.answer import is_failed, is_pending
 from adhere.progress import Progress
 from adhere.verdict import parse
@@ -27,13 +28,18 @@ class JudgeRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work:
     """One constraint to be judged."""
 
     row: Row
-    answer: str
+    evidence: Evidence
     constraint: Constraint
     place: Place
+
+    @property
+    def answer(self) -> str:
+        """The text that the constraint is about."""
+        return self.evidence.about(self.row["constraints"][self.constraint.index])
 
 
 def align(predictions: Sequence[Row], reference: Sequence[Row] | None) -> list[Row]:
@@ -53,7 +59,7 @@ def align(predictions: Sequence[Row], reference: Sequence[Row] | None) -> list[R
             "predict again, or give the dataset that was predicted"
         )
     for index, (row, wanted) in enumerate(zip(predictions, reference, strict=True)):
-        if row.get("input") != wanted["input"]:
+        if "input" not in row or seen(row) != seen(wanted):
             raise DataError(
                 f"{label(index, row)}: the prediction answers another input than the dataset has: "
                 "predict again, or give the dataset that was predicted"
@@ -72,24 +78,29 @@ async def judge_rows(
     ``asker`` may be None where no constraint asks a judge. Raises EndpointError when the judge's
     endpoint makes going on pointless; replies journaled until then are kept.
     """
-    run = JudgeRun([_unjudged(row) for row in rows])
-    work = list(_to_judge(run))
+    run, work = prepared(rows)
     total = sum(len(row["constraints"]) for row in run.rows)
     progress.start(total=total, done=total - len(work))
-    asking = [w for w in work if any(s.type != "code" for s in w.constraint.steps)]
-    checking = [w for w in work if all(s.type == "code" for s in w.constraint.steps)]
+    asking = [w for w in work if any(s.asks_judge for s in w.constraint.steps)]
+    checking = [w for w in work if not any(s.asks_judge for s in w.constraint.steps)]
     if asking and asker is None:
         raise DataError(
             f"{len(asking)} constraints ask a judge and none is named: name one with --judge"
         )
     # Two queues, so that neither the judge nor the checkers ever wait for the other.
-    width = asker.client.endpoint.concurrency if asker and asker.client else 1
+    width = asker.client.width if asker and asker.client else 1
     queues = [
         (iter(asking), min(width, len(asking))),
         (iter(checking), min(max(1, 2 * len(pool.server_pids)), len(checking))),
     ]
     await drain(queues, lambda piece: _judge(piece, asker, pool, run, progress))
     return run
+
+
+def prepared(rows: Sequence[Row]) -> tuple[JudgeRun, list[Work]]:
+    """Return rows with every constraint unjudged, and the constraints that are to be judged."""
+    run = JudgeRun([_unjudged(row) for row in rows])
+    return run, list(_to_judge(run))
 
 
 def _unjudged(row: Row) -> Row:
@@ -103,8 +114,8 @@ def _unjudged(row: Row) -> Row:
     return {**row, "constraints": [{**raw, **fresh} for raw in row["constraints"]]}
 
 
-def _to_judge(run: JudgeRun) -> Iterator[_Work]:
-    inputs = [fingerprint(row["input"]) for row in run.rows]
+def _to_judge(run: JudgeRun) -> Iterator[Work]:
+    inputs = [fingerprint(seen(row)) for row in run.rows]
     keys = list(zip(inputs, occurrences(inputs), strict=True))
     for index, row in enumerate(run.rows):
         if is_failed(row["output"]):
@@ -113,32 +124,40 @@ def _to_judge(run: JudgeRun) -> Iterator[_Work]:
         chains = constraints(row)
         prompts = [step.text for chain in chains for step in chain.steps]
         numbers = iter(occurrences(prompts))
+        evidence = Evidence(row["output"])
+        if evidence.trajectory is not None:
+            row["trajectory_steps"] = len(evidence.trajectory.steps)
         for chain in chains:
             step_keys = tuple(next(numbers) for _ in chain.steps)
             place = Place(index, chain.index, keys[index], step_keys)
-            yield _Work(row, row["output"]["content"], chain, place)
+            yield Work(row, evidence, chain, place)
 
 
 async def _judge(
-    work: _Work, asker: Asker | None, pool: CheckerPool, run: JudgeRun, progress: Progress
+    work: Work, asker: Asker | None, pool: CheckerPool, run: JudgeRun, progress: Progress
 ) -> None:
-    outcome = await run_chain(work.constraint.steps, work.answer, _tools(work, asker, pool))
-    _record(run, work, outcome)
+    outcome = await run_chain(
+        work.constraint.steps, work.answer, tools_for(work, asker, pool.check)
+    )
+    record(run, work, outcome)
     undecided = outcome.score is None and outcome.null_reason != NOT_APPLICABLE
     retries = asker.client.counts.retries if asker and asker.client else 0
     progress.advance(failed=undecided, retries=retries)
 
 
-def _tools(work: _Work, asker: Asker | None, pool: CheckerPool) -> Tools:
+def tools_for(work: Work, asker: Asker | None, check: Check) -> Tools:
+    """Return what a constraint's chain works with."""
+
     async def ask(prompt: str, position: int, verdict_wanted: bool) -> Any:
         assert asker is not None, "checked before the first chain runs"
         return await asker.ask(work.place, prompt, position, verdict_wanted)
 
     parser = asker.judge.config.parser if asker else "adhere"
-    return Tools(ask, pool.check, lambda text: parse(text, parser))
+    return Tools(ask, check, work.evidence.apply, lambda text: parse(text, parser))
 
 
-def _record(run: JudgeRun, work: _Work, outcome: Outcome) -> None:
+def record(run: JudgeRun, work: Work, outcome: Outcome) -> None:
+    """Keep one constraint's verdict and how it came about."""
     raw = work.row["constraints"][work.constraint.index]
     raw["score"] = outcome.score
     raw["llm_output"] = outcome.llm_output

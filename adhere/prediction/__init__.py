@@ -1,9 +1,12 @@
 """Predict: what is sent to a model, what its reply comes to, and the files that keep it."""
 
 from adhere.prediction.model import Mode, mode_of
+from adhere.prediction.recordings import with_recordings
 from adhere.prediction.stage import (
     Places,
     Task,
+    answered,
+    asks_model,
     collect,
     make_task,
     recorded,
@@ -16,6 +19,8 @@ __all__ = [
     "Mode",
     "Places",
     "Task",
+    "answered",
+    "asks_model",
     "collect",
     "make_task",
     "mode_of",
@@ -23,4 +28,5 @@ __all__ = [
     "run_tasks",
     "task_of",
     "unanswered",
+    "with_recordings",
 ]

@@ -77,8 +77,35 @@ def _empty(reply: Reply, finish: str, *, closed: bool) -> dict[str, Any]:
     return _error("empty_answer", "the reply holds no text")
 
 
+def without_thinking(row: dict[str, Any]) -> dict[str, Any]:
+    """Take the thinking out of an answer that another predictor wrote.
+
+    Ours separates it when the reply is received, and its outputs hold ``flags``.
+    """
+    output = row["output"]
+    content = output.get("content")
+    if "flags" in output or not isinstance(content, str):
+        return row
+    prompt = "\n".join(message["content"] for message in row["input"])
+    finish, reasoning = output.get("finish_reason"), output.get("reasoning")
+    read = interpret(
+        Reply(content, reasoning, finish, None, None, None), thinks=True, prompt=prompt
+    )
+    if read["content"] == content:
+        return row
+    changed = {key: read[key] for key in ("content", "reasoning", "flags")}
+    return {**row, "output": {**output, **changed, "error": output.get("error") or read["error"]}}
+
+
 def failed(failure: Failure) -> Output:
     """Return the output of a request that got no reply."""
+    return no_answer() | {
+        "error": _error(failure.kind, failure.message, retryable=failure.retryable)
+    }
+
+
+def no_answer() -> Output:
+    """Return an output with nothing in it."""
     return {
         "content": "",
         "model_name": "",
@@ -89,7 +116,7 @@ def failed(failure: Failure) -> Output:
         "served_model": None,
         "system_fingerprint": None,
         "flags": [],
-        "error": _error(failure.kind, failure.message, retryable=failure.retryable),
+        "error": None,
     }
 
 
@@ -105,5 +132,10 @@ def is_pending(output: Output) -> bool:
 
 def is_failed(output: Output) -> bool:
     """Whether a prediction holds no answer, whatever the reason."""
+    if output.get("error"):
+        return True
+    if output.get("trajectory") is not None:
+        # What an agent did can be judged without a final answer.
+        return False
     content = output.get("content")
-    return bool(output.get("error")) or not isinstance(content, str) or not content.strip()
+    return not isinstance(content, str) or not content.strip()

@@ -69,7 +69,7 @@ def served_name(name: str, config: ModelConfig) -> str:
 def mode_of(project: Project, model: str, mode: str) -> Mode:
     """Return a configured model's mode."""
     config = project.models[model]
-    sampling = config.mode(mode)
+    sampling = config.mode(mode) if config.recorded is None else {}
     budget = sampling.get("max_tokens")
     if budget is not None and config.max_model_len is not None:
         # A budget that alone fills the window is refused by vLLM; one token is left to the prompt.
@@ -94,7 +94,10 @@ def mode_of(project: Project, model: str, mode: str) -> Mode:
 
 def _served_identity(config: ModelConfig) -> dict[str, Any]:
     """Return what is served, as the file says it: addresses and devices are left out for local
-    models, since they change nothing, and variables stay unexpanded for the same reason."""
+    models, since they change nothing, and variables stay unexpanded for the same reason. Recorded
+    files count by their content, as inputs do."""
+    if config.recorded is not None:
+        return {"recorded": True}
     if config.api is not None:
         return {"base_url": config.api.base_url, "max_model_len": config.max_model_len}
     return {

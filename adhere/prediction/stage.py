@@ -2,17 +2,19 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from adhere import files
 from adhere.client import ChatClient
 from adhere.config import Project
-from adhere.data import Dataset, Row, label, load_cached, occurrences
-from adhere.errors import DataError, EndpointError
+from adhere.costs.budget import BUDGET
+from adhere.data import Dataset, Row, given, is_recorded, label, load_cached, occurrences
+from adhere.errors import BudgetError, DataError, EndpointError
 from adhere.journal import Journal, read
 from adhere.jsonio import fingerprint, read_json, write_json
 from adhere.locks import folder_lock
@@ -20,7 +22,9 @@ from adhere.names import unlimited
 from adhere.plan import Cell
 from adhere.prediction.answer import Output, is_failed, is_pending
 from adhere.prediction.asking import ask
+from adhere.prediction.live import run_live
 from adhere.prediction.model import Mode, mode_of
+from adhere.prediction.recordings import recorded_output, with_recordings
 from adhere.progress import Progress
 from adhere.workers import drain
 
@@ -51,6 +55,7 @@ def task_of(project: Project, cell: Cell) -> Task:
     """Prepare a configured cell: load its dataset and compute its fingerprints."""
     name, limit = unlimited(cell.dataset)
     dataset = load_cached(name, project.root / project.config.datasets[name]).first(limit)
+    dataset = with_recordings(project, cell, dataset)
     root = project.root / project.config.results_root
     places = Places(
         files.prediction(root, cell),
@@ -62,7 +67,7 @@ def task_of(project: Project, cell: Cell) -> Task:
 
 def make_task(cell: Cell, mode: Mode, dataset: Dataset, places: Places) -> Task:
     """Compute the fingerprint of every request of a cell."""
-    inputs = [fingerprint(row["input"]) for row in dataset.rows]
+    inputs = [fingerprint(given(row)) for row in dataset.rows]
     # Duplicate rows are answered separately, and an inserted row does not disturb the others.
     keys = zip(inputs, occurrences(inputs), strict=True)
     fingerprints = tuple(fingerprint([mode.hash, cell.run, *key]) for key in keys)
@@ -74,28 +79,50 @@ def seed_of(fp: str) -> int:
     return int(fp[:8], 16) & 0x7FFFFFFF
 
 
-async def run_tasks(tasks: Sequence[Task], client: ChatClient, progress: Progress) -> None:
+async def run_tasks(
+    tasks: Sequence[Task], clients: Sequence[ChatClient], progress: Progress
+) -> None:
     """Answer everything that is not yet journaled, all tasks at once, into their journals.
 
-    Raises EndpointError when going on is pointless; what was answered stays journaled.
+    Several clients (servers of one model) share the work: each takes the next piece when it has
+    room. Raises EndpointError when going on is pointless; what was answered stays journaled.
     """
     with _open_journals(tasks) as journals:
         todo = [
             (task, index)
-            for index in range(max((len(task.fingerprints) for task in tasks), default=0))
-            for task in tasks
-            if index < len(task.fingerprints)
-            and not _finished(journals[task.cell].get(task.fingerprints[index]))
+            for task, index in in_order(tasks)
+            if _answered(task, index, journals[task.cell].get(task.fingerprints[index])) is None
         ]
         expected = sum(len(task.fingerprints) for task in tasks)
         progress.start(total=expected, done=expected - len(todo))
-        workers = min(client.endpoint.concurrency, len(todo))
 
-        async def answer(piece: tuple[Task, int]) -> None:
-            await _answer(*piece, journals[piece[0].cell], client, progress)
+        async def answer(assigned: tuple[ChatClient, tuple[Task, int]]) -> None:
+            client, (task, index) = assigned
+            output = await _answer(task, index, journals[task.cell], client)
+            retries = sum(each.counts.retries for each in clients)
+            progress.advance(failed=is_failed(output), retries=retries)
 
-        await drain([(iter(todo), workers)], answer)
-        _refuse_if_nothing(tasks, journals, client)
+        pieces = iter(todo)
+        workers = [min(client.width, len(todo)) for client in clients]
+        queues = [zip(repeat(client), pieces) for client in clients]
+        await drain(list(zip(queues, workers, strict=True)), answer)
+        _refuse_if_nothing(tasks, journals, clients[0])
+
+
+def in_order(tasks: Sequence[Task]) -> list[tuple[Task, int]]:
+    """Return every (task, item) in the order of asking: those with a common beginning together.
+
+    A server that keeps what it has read of a prompt (vLLM's prefix cache) then reads it once.
+    Ordered as texts, prompts have the longest beginnings in common with their neighbours; one
+    item's modes and runs follow each other.
+    """
+    pieces = [(task, index) for task in tasks for index in range(len(task.fingerprints))]
+    # Sorting keeps the order of the tasks among equals.
+    return sorted(pieces, key=lambda piece: (_beginning(piece[0].dataset.rows[piece[1]]), piece[1]))
+
+
+def _beginning(row: Row) -> list[tuple[str, str]]:
+    return [(message["role"], message["content"]) for message in row["input"]]
 
 
 @contextmanager
@@ -107,18 +134,31 @@ def _open_journals(tasks: Sequence[Task]) -> Iterator[dict[Cell, Journal]]:
         yield {cell: opened[path] for cell, path in paths.items()}
 
 
-def _finished(entry: dict[str, Any] | None) -> bool:
-    return entry is not None and not is_pending(entry["output"])
+def asks_model(rows: Sequence[Row]) -> bool:
+    """Whether any item needs a model: without a recording there is nothing to judge."""
+    return not all(is_recorded(row) for row in rows)
 
 
-async def _answer(
-    task: Task, index: int, journal: Journal, client: ChatClient, progress: Progress
-) -> None:
+def _answered(task: Task, index: int, entry: Mapping[str, Any] | None) -> Output | None:
+    """Return an item's final output, where it has one: recorded, or in its line of the journal."""
+    row = task.dataset.rows[index]
+    if is_recorded(row):
+        return recorded_output(row) | {"model_name": task.cell.model}
+    if entry is None or is_pending(entry["output"]):
+        return None
+    output: Output = entry["output"]
+    return output
+
+
+async def _answer(task: Task, index: int, journal: Journal, client: ChatClient) -> Output:
     row, fp = task.dataset.rows[index], task.fingerprints[index]
-    output = await ask(task.mode, row["input"], seed_of(fp), client)
+    if row.get("tools"):
+        output = await run_live(task.mode, row, seed_of(fp), client, fp)
+    else:
+        output = await ask(task.mode, row["input"], seed_of(fp), client, fp)
     output["model_name"] = task.cell.model
     journal.append(fp, {"item": index, "id": row.get("id"), "output": output})
-    progress.advance(failed=is_failed(output), retries=client.counts.retries)
+    return output
 
 
 def _refuse_if_nothing(
@@ -129,6 +169,8 @@ def _refuse_if_nothing(
     outputs = [entry["output"] for entry in entries if entry is not None]
     if outputs and all(is_pending(output) for output in outputs):
         error = outputs[0]["error"]
+        if all(output["error"]["kind"] == BUDGET for output in outputs):
+            raise BudgetError(f"{client.endpoint.owner}: not asked: {error['message']}")
         raise EndpointError(
             f"{client.endpoint.owner}: {client.endpoint.base_url}: none of {len(outputs)} requests "
             f"was answered; the first failed with {error['kind']}: {error['message']}: check "
@@ -136,13 +178,16 @@ def _refuse_if_nothing(
         )
 
 
+def answered(task: Task) -> dict[int, Output]:
+    """Return the outputs that are final, by item."""
+    entries = read(task.places.journal)
+    found = {i: _answered(task, i, entries.get(fp)) for i, fp in enumerate(task.fingerprints)}
+    return {index: output for index, output in found.items() if output is not None}
+
+
 def unanswered(tasks: Sequence[Task]) -> int:
-    """Return how many predictions are not in their journals yet, or may be tried again."""
-    missing = 0
-    for task in tasks:
-        entries = read(task.places.journal)
-        missing += sum(not _finished(entries.get(fp)) for fp in task.fingerprints)
-    return missing
+    """Return how many predictions are not there yet, or may be tried again."""
+    return sum(len(task.fingerprints) - len(answered(task)) for task in tasks)
 
 
 def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, Any]:
@@ -154,12 +199,14 @@ def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, 
     entries = read(task.places.journal)
     rows: list[Row] = []
     for index, (row, fp) in enumerate(zip(task.dataset.rows, task.fingerprints, strict=True)):
-        if fp not in entries:
+        entry = entries.get(fp)
+        output = _answered(task, index, entry) or (entry and entry["output"])
+        if output is None:
             raise DataError(
                 f"{task.places.journal}: no prediction for "
                 f"{label(index, row)}: start the workflow again"
             )
-        rows.append({**row, "output": entries[fp]["output"]})
+        rows.append({**row, "output": output})
     report = _report(task, rows) | {"attempt": attempt}
     for warning in report["warnings"]:
         _LOG.warning("warning: %s", warning)
@@ -185,9 +232,15 @@ def _report(task: Task, rows: Sequence[Row]) -> dict[str, Any]:
         "pending": sum(is_pending(output) for output in outputs),
         "errors": dict(errors),
         "flags": dict(flags),
-        "outputs_sha256": fingerprint([output["content"] for output in outputs]),
+        "outputs_sha256": fingerprint([_judged(output) for output in outputs]),
         "warnings": _warnings(task, outputs),
     }
+
+
+def _judged(output: Output) -> Any:
+    """Return the part of an output that verdicts depend on."""
+    trajectory = output.get("trajectory")
+    return output["content"] if trajectory is None else [output["content"], trajectory]
 
 
 def _warnings(task: Task, outputs: Sequence[Output]) -> list[str]:

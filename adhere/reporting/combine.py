@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from adhere.jsonio import clean_text
 from adhere.reporting.collect import RunScore
-from adhere.scoring.verdicts import NAMES, SCHEMA
+from adhere.scoring.verdicts import NAMES, SCHEMA, TEAM
 
 VERDICTS = "verdicts.parquet"
 
@@ -56,6 +56,9 @@ def _named(table: pa.Table, run: RunScore) -> pa.Table:
         "judge": run.names.judge,
         "dataset": run.names.dataset,
     }
+    for field in TEAM:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
     table = table.select(SCHEMA.names).cast(SCHEMA)
     for name, value in names.items():
         index = SCHEMA.get_field_index(name)

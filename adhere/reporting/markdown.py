@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping
 
 from adhere.reporting.collect import GroupKey
+from adhere.reporting.expenses import render_expenses
+from adhere.reporting.figures import counts, percent, shown
 from adhere.reporting.rows import Coverage, Row, Spread, short
 from adhere.reporting.summary import Group, Summary
 from adhere.reporting.table import EMPTY, one_line, render
+from adhere.reporting.team import team_section
 from adhere.scoring.accuracy import DIMENSIONS, TYPES
 from adhere.scoring.policies import POLICIES
 
@@ -26,6 +29,9 @@ _LEGEND = """\
 - vanilla … tool: CSR by dimension and by type; meta: CSR of meta-constraints, which CSR includes.
 - coverage: constraints scored / constraints that apply, in %, rounded down: 100.0 is complete.
 - ±: sample standard deviation over runs; a single run has none. –: nothing to count.
+- Tokens and cost: every reply that was received for these results, also where it is no longer in
+  use; cached is part of prompt, reasoning of completion; cost at the prices in the configuration.
+- Items one by one, to sort in a spreadsheet: `items.csv`.
 - Only rows of one table may be compared. Unrounded values: `summary.json`; every verdict:
   `verdicts.parquet`.
 """
@@ -38,10 +44,10 @@ def render_summary(summary: Summary) -> str:
         parts.append(_DEMO)
     if notices := (*summary.warnings, *summary.problems):
         parts.append("## Warnings\n\n" + "".join(f"- {one_line(text)}\n" for text in notices))
-    if not summary.groups:
-        return "\n".join([*parts, _NOTHING])
-    parts += [part for group in summary.groups for part in _group(group)]
-    return "\n".join([*parts, _LEGEND])
+    parts += [part for group in summary.groups for part in _group(group)] or [_NOTHING]
+    if summary.expenses:
+        parts.append("## Tokens and cost\n\n" + render_expenses(summary.expenses))
+    return "\n".join([*parts, _LEGEND] if summary.groups else parts)
 
 
 def _group(group: Group) -> list[str]:
@@ -55,6 +61,7 @@ def _group(group: Group) -> list[str]:
         parts.append("".join(f"- {one_line(note)}\n" for note in notes))
     if failures := [line for row in group.rows for line in _failures(row, key)]:
         parts.append("### Failures\n\n" + "".join(f"- {one_line(line)}\n" for line in failures))
+    parts += team_section(group)
     if any(len(row.runs) > 1 for row in group.rows):
         parts.append("### Runs\n\n" + _runs(group))
     parts.append(
@@ -74,11 +81,11 @@ def _table(group: Group) -> str:
             row.model,
             row.mode,
             _run_count(row),
-            _spread(row.CSR),
-            _spread(row.ISR),
-            *(_spread(row.by_dimension.get(name)) for name in dimensions),
-            *(_spread(row.by_type.get(name)) for name in types),
-            _spread(row.meta),
+            shown(row.CSR),
+            shown(row.ISR),
+            *(shown(row.by_dimension.get(name)) for name in dimensions),
+            *(shown(row.by_type.get(name)) for name in types),
+            shown(row.meta),
             _covered(row.coverage),
         ]
         for row in group.rows
@@ -97,8 +104,8 @@ def _runs(group: Group) -> str:
             row.model,
             row.mode,
             str(line.run),
-            _percent(line.CSR),
-            _percent(line.ISR),
+            percent(line.CSR),
+            percent(line.ISR),
             _covered(line.coverage),
         ]
         for row in group.rows
@@ -113,7 +120,7 @@ def _failures(row: Row, key: GroupKey) -> list[str]:
     if row.coverage.unscored:
         sentences.append(
             f"{row.coverage.unscored:,} of {_number(row.coverage.expected, 'constraint')} unscored "
-            f"({_counts(row.failure_stats)})"
+            f"({counts(row.failure_stats)})"
         )
     if lost := _lost_responses(row, key):
         sentences.append(lost)
@@ -136,16 +143,11 @@ def _lost_responses(row: Row, key: GroupKey) -> str | None:
         parts.append(f"{_number(final, 'response')} empty or failed{meaning}")
     if pending:
         parts.append(f"{_number(pending, 'response')} pending")
-    return f"{', '.join(parts)}: {_counts(row.response_failures)}" if parts else None
+    return f"{', '.join(parts)}: {counts(row.response_failures)}" if parts else None
 
 
 def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(f"{reason} {count:,}" for reason, count in ordered)
 
 
 def _limit(key: GroupKey) -> str:
@@ -157,16 +159,6 @@ def _run_count(row: Row) -> str:
     if row.expected_runs is None or done >= row.expected_runs:
         return str(done)
     return f"{done} of {row.expected_runs}"
-
-
-def _spread(spread: Spread | None) -> str:
-    if spread is None or spread.mean is None:
-        return EMPTY
-    return _percent(spread.mean) + ("" if spread.std is None else f" ± {_percent(spread.std)}")
-
-
-def _percent(rate: float | None) -> str:
-    return EMPTY if rate is None else f"{100 * rate:.1f}"
 
 
 def _covered(coverage: Coverage) -> str:

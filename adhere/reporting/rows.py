@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from adhere.jsonio import clean_text
 from adhere.reporting.collect import RunScore
-from adhere.scoring.accuracy import Rate
+from adhere.scoring.accuracy import Accuracy, Rate
 from adhere.scoring.metrics import mean, sample_std
 
 _Value = TypeVar("_Value")
@@ -77,6 +77,10 @@ class Row:
     retryable: int
     note: str | None
     runs: tuple[RunLine, ...]
+    item_mean: Spread
+    groups: dict[str, dict[str, Spread]]
+    failure_modes: dict[str, int]
+    step_deviation: Spread | None
 
 
 def grouped(values: Iterable[_Value], key: Callable[[_Value], _Key]) -> dict[_Key, list[_Value]]:
@@ -134,7 +138,22 @@ def _row(runs: Sequence[RunScore], expected_runs: int | None, note: str | None) 
         retryable=sum(score.retryable for score in scores),
         note=note,
         runs=tuple(_line(run) for run in runs),
+        item_mean=_spread(score.item_mean for score in scores),
+        groups=_groups(scores),
+        failure_modes=_sum(score.failure_modes for score in scores),
+        step_deviation=_step_deviation(scores),
     )
+
+
+def _groups(scores: Sequence[Accuracy]) -> dict[str, dict[str, Spread]]:
+    names = dict.fromkeys(name for score in scores for name in score.groups)
+    return {name: _spreads([score.groups.get(name, {}) for score in scores]) for name in names}
+
+
+def _step_deviation(scores: Sequence[Accuracy]) -> Spread | None:
+    """Return the rate over runs; None where there are no trajectories."""
+    found = [score.step_deviation for score in scores if score.step_deviation is not None]
+    return _spread(each.rate for each in found) if found else None
 
 
 def _line(run: RunScore) -> RunLine:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from adhere.reporting.collect import Collected, GroupKey, RunScore
+from adhere.reporting.expenses import Expense
 from adhere.reporting.rows import Coverage, Row, grouped, rows_of, short
 
 # A warning shared by more models than this is given with their number.
@@ -33,9 +34,12 @@ class Summary:
     warnings: tuple[str, ...]
     problems: tuple[str, ...]
     groups: tuple[Group, ...]
+    expenses: tuple[Expense, ...]
 
 
-def summarise(collected: Collected, expected_runs: int | None) -> Summary:
+def summarise(
+    collected: Collected, expected_runs: int | None, expenses: Sequence[Expense] = ()
+) -> Summary:
     """Group and average what was collected; ``expected_runs`` is how many each row should have."""
     groups = grouped(collected.runs, lambda run: run.key)
     ordered = sorted(groups, key=_order)
@@ -53,6 +57,7 @@ def summarise(collected: Collected, expected_runs: int | None) -> Summary:
             )
             for key in ordered
         ),
+        expenses=tuple(expenses),
     )
 
 
@@ -76,6 +81,7 @@ def document(summary: Summary) -> dict[str, Any]:
             }
             for group in summary.groups
         ],
+        "expenses": [expense.document() for expense in summary.expenses],
     }
 
 
@@ -130,6 +136,11 @@ def _caveats(key: GroupKey, runs: Sequence[RunScore]) -> list[str]:
     if unknown:
         notes.append(
             f"Not recorded: {', '.join(unknown)}. The rows compare only if it was the same for all."
+        )
+    if not all(run.scores.comparable for run in runs):
+        notes.append(
+            "Rules only: what needs a judge was not asked. These rates are over the rest, and "
+            "compare with no table in which it was."
         )
     items = sorted({run.scores.rows for run in runs})
     if len(items) > 1:

@@ -56,7 +56,7 @@ _FLAGS: dict[str, RuleCall] = {
     "all_capitals": RuleCall("all_capitals"),
     "all_lowercase": RuleCall("all_lowercase"),
 }
-_FORMATS: dict[str, RuleCall | None] = {
+FORMATS: dict[str, RuleCall | None] = {
     "text": None,
     "json": RuleCall("json"),
     "table": RuleCall("table"),
@@ -100,10 +100,11 @@ def _compact(key: str, value: Any) -> tuple[str, RuleCall]:
     if key in _FLAGS or key in TEXT:
         wish = "true or false" if key in _FLAGS else "the rule's arguments as `key: value` lines"
         raise DataError(f"{key}: found {value!r:.60}: must be {wish}")
-    raise DataError(f"{key}: unknown constraint{nearest(key, _known())}; {_ALLOWED}")
+    raise DataError(f"{key}: unknown constraint{nearest(key, known_keys())}; {_ALLOWED}")
 
 
-def _known() -> list[str]:
+def known_keys() -> list[str]:
+    """Return the keys of the compact form, but for `<field>_type`."""
     bounds = [f"{bound}_{unit}" for bound in ("min", "max") for unit in _UNITS]
     return [*_FLAGS, *_ONE_ARGUMENT, *bounds, *TEXT]
 
@@ -155,10 +156,10 @@ def verification_rules(verification: Mapping[str, Any]) -> list[RuleCall]:
 
 
 def _format(name: Any) -> RuleCall | None:
-    if not isinstance(name, str) or name not in _FORMATS:
-        hint = nearest(name, list(_FORMATS)) if isinstance(name, str) else ""
-        raise DataError(f"format: found {name!r:.60}{hint}; allowed: {', '.join(_FORMATS)}")
-    return _FORMATS[name]
+    if not isinstance(name, str) or name not in FORMATS:
+        hint = nearest(name, list(FORMATS)) if isinstance(name, str) else ""
+        raise DataError(f"format: found {name!r:.60}{hint}; allowed: {', '.join(FORMATS)}")
+    return FORMATS[name]
 
 
 def _within(where: str, key: str, value: Any) -> RuleCall:

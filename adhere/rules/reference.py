@@ -4,7 +4,6 @@ python -m adhere.rules.reference           rewrite that part of the page
 python -m adhere.rules.reference --check   end with 1 when the page has drifted
 """
 
-import argparse
 import inspect
 import sys
 import types
@@ -16,25 +15,38 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from adhere.config.reference import plain_type
-from adhere.errors import ConfigError
+from adhere.generated import GeneratedPart
 from adhere.rules import TEXT
-from adhere.rules.registry import Rule
+from adhere.rules.registry import Registry, Rule
+from adhere.trajectories import TRAJECTORY
 
 PAGE = Path("docs/rules.md")
-BEGIN = "<!-- rules: written by `python -m adhere.rules.reference`, do not edit -->"
-END = "<!-- end of the rules -->"
+# Arguments that every rule over trajectories takes.
+_SCOPE = ("steps", "when")
+_SCOPED = """\
+They look at an agent's steps. Every one of them also takes `steps: {from: 2, to: 5}` (by number,
+from 1) and `when: {after_tool: search}` or `when: {before_tool: pay}` (steps later than, or before,
+the one that first calls this tool); where these choose no step, the rule does not apply. `tool`
+takes one name or a list of them."""
 
 
 def reference() -> str:
     """Return the generated part of the page, without its markers."""
-    parts = [part for module, rules in _modules() for part in (_heading(module), _table(rules))]
-    return "\n\n".join([*parts, "### Names of IFEval and IFBench", _aliases()])
+    parts = ["## Rules over texts", *_sections(TEXT)]
+    parts += ["### Names of IFEval and IFBench", _aliases()]
+    return "\n\n".join([*parts, "## Rules over trajectories", _SCOPED, *_sections(TRAJECTORY)])
 
 
-def _modules() -> Iterator[tuple[str, list[Rule[str]]]]:
+def _sections(registry: Registry[Any]) -> Iterator[str]:
+    for module, rules in _modules(registry):
+        yield _heading(module)
+        yield _table(rules)
+
+
+def _modules(registry: Registry[Any]) -> Iterator[tuple[str, list[Rule[Any]]]]:
     """Yield the modules, in the order of their names, with their rules."""
-    by_module: dict[str, list[Rule[str]]] = {}
-    for rule in TEXT.rules.values():
+    by_module: dict[str, list[Rule[Any]]] = {}
+    for rule in registry.rules.values():
         by_module.setdefault(rule.function.__module__, []).append(rule)
     yield from sorted(by_module.items())
 
@@ -44,11 +56,12 @@ def _heading(module: str) -> str:
     return "\n\n".join(filter(None, [f"### {title.rstrip('.')}", rest.strip().replace("``", "`")]))
 
 
-def _table(rules: list[Rule[str]]) -> str:
+def _table(rules: list[Rule[Any]]) -> str:
     rows = ["| rule | arguments | what it looks at |", "|---|---|---|"]
     for rule in rules:
-        arguments = "; ".join(_argument(n, f) for n, f in rule.arguments.model_fields.items())
-        rows.append(_row(f"`{rule.name}`", arguments or "–", rule.summary))
+        fields = rule.arguments.model_fields.items()
+        arguments = "; ".join(_argument(n, f) for n, f in fields if n not in _SCOPE)
+        rows.append(_row(f"`{rule.name}`", arguments or "–", rule.summary.replace("``", "`")))
     return "\n".join(rows)
 
 
@@ -89,37 +102,8 @@ def _aliases() -> str:
     return "\n".join(rows)
 
 
-def with_reference(page: str) -> str:
-    """Return the page with its generated part renewed. Raises ConfigError without its markers."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ConfigError(f"{PAGE}: the lines that mark the list are gone:\n{BEGIN}\n{END}")
-    return f"{before}{BEGIN}\n\n{reference()}\n\n{END}{after}"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Rewrite the page, or check it; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m adhere.rules.reference", description="Write the list of rules."
-    )
-    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
-    check: bool = parser.parse_args(arguments).check
-    try:
-        page = PAGE.read_text(encoding="utf-8")
-        renewed = with_reference(page)
-    except (OSError, ConfigError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
-    if renewed == page:
-        return 0
-    if check:
-        sys.stderr.write(
-            f"error: {PAGE} does not match the rules: run python -m adhere.rules.reference\n"
-        )
-        return 1
-    PAGE.write_text(renewed, encoding="utf-8")
-    return 0
+PART = GeneratedPart(PAGE, "rules", "rules", "adhere.rules.reference", reference)
+main = PART.main
 
 
 if __name__ == "__main__":

@@ -4,14 +4,18 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pydantic import Field
+
 from adhere.names import unlimited
-from adhere.scoring.metrics import Tally, item_passes
+from adhere.scoring.metrics import Tally, item_passes, mean
 from adhere.scoring.policies import Outcome, Policy, Verdict, account
 from adhere.scoring.provenance import JudgeRun, PredictionInfo, Record
-from adhere.scoring.records import Cell, Item
+from adhere.scoring.records import NOT_ASKED, Cell, Item
 
 DIMENSIONS = ("vanilla", "condition", "example")
 TYPES = ("formatting", "semantic", "tool")
+# What a team's instruction set tells apart.
+GROUPS = ("category", "severity", "level", "rule", "scenario")
 
 
 class Rate(Record):
@@ -58,11 +62,26 @@ class Dataset(Record):
     sha256: str | None
 
 
+class StepDeviation(Record):
+    """Steps of trajectories that break a constraint / all their steps."""
+
+    rate: float | None
+    broken: int
+    steps: int
+
+
 class Accuracy(Record):
     """``accuracy.json``: one run's scores under one policy.
 
     ``failure_stats`` counts unscored constraints by reason, ``response_failures`` empty, failed
     and pending responses by kind, ``retryable`` the constraints that a retry could still change.
+
+    ``comparable`` is false where questions to a judge were left out on purpose: these rates are
+    over the rest, and compare with none that are over everything.
+
+    ``groups`` holds what a team's set tells apart: category, severity, level, rule and scenario,
+    each with its rates. ``item_mean`` is the mean over items of each item's own rate.
+    ``failure_modes`` counts violated constraints by what a miss counts as.
     """
 
     policy: str
@@ -87,6 +106,11 @@ class Accuracy(Record):
     response_failures: dict[str, int]
     retryable: int
     warnings: list[str]
+    comparable: bool = True
+    item_mean: float | None = None
+    groups: dict[str, dict[str, Rate]] = Field(default_factory=dict)
+    failure_modes: dict[str, int] = Field(default_factory=dict)
+    step_deviation: StepDeviation | None = None
 
 
 @dataclass(slots=True)
@@ -98,6 +122,32 @@ class _Totals:
     types: defaultdict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    items: list[float] = field(default_factory=list)
+    groups: dict[str, defaultdict[str, Tally]] = field(
+        default_factory=lambda: {name: defaultdict(Tally) for name in GROUPS}
+    )
+    failure_modes: Counter[str] = field(default_factory=Counter)
+
+    def add_item(self, policy: Policy, item: Item, outcomes: Sequence[Outcome]) -> None:
+        own = Tally()
+        for cell, outcome in zip(item.cells, outcomes, strict=True):
+            self.add(cell, outcome)
+            if outcome.verdict in (Verdict.FOLLOWED, Verdict.VIOLATED):
+                own.add(outcome.verdict is Verdict.FOLLOWED)
+                self.add_labels(item, cell, followed=outcome.verdict is Verdict.FOLLOWED)
+        if own.rate is not None:
+            self.items.append(own.rate)
+        passed = passes(policy, item, outcomes)
+        if passed is not None:
+            self.isr.add(passed)
+
+    def add_labels(self, item: Item, cell: Cell, *, followed: bool) -> None:
+        for name in GROUPS:
+            value = item.scenario if name == "scenario" else getattr(cell.labels, name)
+            if value is not None:
+                self.groups[name][value].add(followed)
+        if not followed and cell.labels.failure_mode is not None:
+            self.failure_modes[cell.labels.failure_mode] += 1
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         self.verdicts[outcome.verdict] += 1
@@ -126,11 +176,7 @@ def compute_accuracy(
     """Sum up the outcomes of one ``results.json``."""
     totals = _Totals()
     for item, row in zip(items, accounted, strict=True):
-        for cell, outcome in zip(item.cells, row, strict=True):
-            totals.add(cell, outcome)
-        passed = item_passes(policy, row)
-        if passed is not None:
-            totals.isr.add(passed)
+        totals.add_item(policy, item, row)
     name, limit = unlimited(run.dataset.name) if run.dataset.name else (None, None)
     return Accuracy(
         policy=policy.name,
@@ -155,7 +201,39 @@ def compute_accuracy(
         response_failures=_sorted(Counter(item.failure for item in items if item.failure)),
         retryable=sum(_retryable(item) for item in items),
         warnings=run.warnings,
+        comparable=NOT_ASKED not in totals.reasons,
+        item_mean=mean(totals.items),
+        groups={
+            name: _rates(found, sorted(found)) for name, found in totals.groups.items() if found
+        },
+        failure_modes=_sorted(totals.failure_modes),
+        step_deviation=_step_deviation(items),
     )
+
+
+def passes(policy: Policy, item: Item, outcomes: Sequence[Outcome]) -> bool | None:
+    """Return whether an item passes ISR; None where it is not counted.
+
+    A soft miss fails none, nor does what was left out on purpose.
+    """
+    asked = [
+        (cell, outcome)
+        for cell, outcome in zip(item.cells, outcomes, strict=True)
+        if outcome.reason != NOT_ASKED
+    ]
+    passed = item_passes(policy, [outcome for cell, outcome in asked if not cell.labels.soft])
+    if passed is None and item_passes(policy, [outcome for _, outcome in asked]) is not None:
+        return True
+    return passed
+
+
+def _step_deviation(items: Sequence[Item]) -> StepDeviation | None:
+    """Return the steps that break any constraint; None where there are no trajectories."""
+    steps = sum(item.steps for item in items if item.steps is not None)
+    if all(item.steps is None for item in items):
+        return None
+    broken = sum(len({n for cell in item.cells for n in cell.broken_steps}) for item in items)
+    return StepDeviation(rate=broken / steps if steps else None, broken=broken, steps=steps)
 
 
 def _rate(tally: Tally) -> Rate:

@@ -17,6 +17,7 @@ from adhere.scoring.records import (
     RECORDED_NULL,
     Cell,
     Item,
+    Labels,
     Response,
 )
 
@@ -25,6 +26,8 @@ _DIMENSIONS = {"unconditional": "vanilla", "conditional": "condition", "example_
 _TYPES = {"resource": "tool"}
 # Errors of an output that say that a reply came and held no answer.
 _EMPTY = ("empty_answer", "thinking_cut_off", "thinking_unclosed")
+# What a team's set says of its constraints.
+_LABELS = tuple(Labels.__dataclass_fields__)
 # AgentIF's files spell the key in these three ways.
 _META_KEYS = ("is_meta", "is meta", "is_meat")
 
@@ -74,6 +77,8 @@ def _item(row: Mapping[str, Any], place: _Place) -> Item:
             _cell(constraint, _Place(place.file, place.item, row, position))
             for position, constraint in enumerate(constraints)
         ),
+        scenario=_text(row, "scenario", place),
+        steps=_count(row, "trajectory_steps", place),
     )
 
 
@@ -94,7 +99,7 @@ def _response(output: Mapping[str, Any], place: _Place) -> tuple[Response, str |
         kind, retryable = _error(error, place)
         lost: Response = "empty" if kind in _EMPTY else "failed"
         return "pending" if retryable else lost, kind, truncated
-    if content is None or not content.strip():
+    if (content is None or not content.strip()) and output.get("trajectory") is None:
         return "empty", "empty_answer", truncated
     return "ok", None, truncated
 
@@ -135,7 +140,34 @@ def _cell(constraint: object, place: _Place) -> Cell:
         checker_none=reason == NOT_APPLICABLE and _ended_in_code(chain, steps),
         repaired=_flagged(steps, "repaired", place),
         retryable=_flagged(steps, "retryable", place) and reason not in (None, NOT_APPLICABLE),
+        labels=Labels(**{key: _text(constraint, key, place) for key in _LABELS}),
+        broken_steps=_broken_steps(steps, place),
     )
+
+
+def _text(record: Mapping[str, Any], key: str, place: _Place) -> str | None:
+    value = record.get(key)
+    if value is not None and not isinstance(value, str):
+        raise place.error(key, value, "a text or null")
+    return value
+
+
+def _count(record: Mapping[str, Any], key: str, place: _Place) -> int | None:
+    value = record.get(key)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise place.error(key, value, "a whole number from 0, or null")
+    return value
+
+
+def _broken_steps(steps: list[Mapping[str, Any]], place: _Place) -> tuple[int, ...]:
+    """Return the steps of the trajectory that any step of the chain found to break the rule."""
+    broken: set[int] = set()
+    for step in steps:
+        found = step.get("broken_steps") or []
+        if not isinstance(found, list) or not all(isinstance(n, int) for n in found):
+            raise place.error("steps.broken_steps", found, "a list of whole numbers")
+        broken.update(found)
+    return tuple(sorted(broken))
 
 
 def _chain(constraint: Mapping[str, Any], place: _Place) -> tuple[str, ...]:

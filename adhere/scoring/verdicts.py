@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from adhere import jsonio
 from adhere.scoring.accuracy import Accuracy
 from adhere.scoring.policies import Outcome
-from adhere.scoring.records import Item
+from adhere.scoring.records import Item, Labels
 
 # The columns that hold one value for a whole file; null where no judge_run.json named them.
 NAMES = pa.schema(
@@ -21,6 +21,18 @@ NAMES = pa.schema(
         ("dataset", pa.string()),
         ("dataset_sha256", pa.string()),
         ("policy", pa.string()),
+    ]
+)
+# What a team's instruction set says, null elsewhere; files of earlier versions lack these columns.
+TEAM = pa.schema(
+    [
+        ("category", pa.string()),
+        ("severity", pa.string()),
+        ("level", pa.string()),
+        ("rule", pa.string()),
+        ("failure_mode", pa.string()),
+        ("scenario", pa.string()),
+        ("broken_steps", pa.list_(pa.int32())),
     ]
 )
 # Positions count from 0; ``chain`` joins the step types with ">".
@@ -38,6 +50,7 @@ SCHEMA = pa.schema(
         ("verdict", pa.string()),
         ("reason", pa.string()),
         ("response", pa.string()),
+        *TEAM,
     ]
 )
 
@@ -76,7 +89,11 @@ def verdict_table(
         "verdict": [outcome.verdict.value for _, _, outcome in rows],
         "reason": [outcome.reason for _, _, outcome in rows],
         "response": [item.response for item, _, _ in rows],
+        "scenario": [item.scenario for item, _, _ in rows],
+        "broken_steps": [cell.broken_steps for _, cell, _ in rows],
     }
+    for label in Labels.__dataclass_fields__:
+        columns[label] = [getattr(cell.labels, label) for _, cell, _ in rows]
     return pa.table(columns, schema=SCHEMA)
 
 

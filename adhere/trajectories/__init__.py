@@ -23,7 +23,7 @@ from adhere.trajectories.form import (
     Trajectory,
     results,
 )
-from adhere.trajectories.loading import FORMATS, load
+from adhere.trajectories.loading import FORMATS, load, load_one, text_of
 from adhere.trajectories.outcome import (
     StepDeviation,
     StepOutcome,
@@ -50,10 +50,12 @@ __all__ = [
     "followed",
     "judge",
     "load",
+    "load_one",
     "not_applicable",
     "render",
     "results",
     "step_deviation",
+    "text_of",
     "to_openai",
     "violated",
 ]

@@ -121,13 +121,22 @@ def load(
         raise DataError(f"{name}: format {format!r} is not known; allowed: {', '.join(FORMATS)}")
     if isinstance(source, Path):
         name = str(source)
-        source = _text(source)
+        source = text_of(source)
     value = _content(source, name, format) if isinstance(source, str) else source
     trajectories = _read(Node(_plain(value, name), name), format)
     return trajectories if sample is None else _chosen(trajectories, sample, name)
 
 
-def _text(path: Path) -> str:
+def load_one(source: object, *, format: str | None = None, name: str = "trajectory") -> Trajectory:
+    """Return the trajectory of a content that holds one. Raises DataError as ``load`` does."""
+    found = load(source, format=format, name=name)
+    if len(found) != 1:
+        raise DataError(f"{name}: holds {len(found)} trajectories: one is needed")
+    return found[0]
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file. Raises DataError where it is none."""
     raw = jsonio.read_bytes(path)
     if raw.startswith(_ZIP):
         raise DataError(

@@ -26,7 +26,11 @@ def _listed(value: Any) -> Any:
 
 
 # One name or a list of them.
-Tools = Annotated[list[Words], BeforeValidator(_listed), Field(min_length=1)]
+Tools = Annotated[
+    list[Words],
+    BeforeValidator(_listed, json_schema_input_type=str | list[str]),
+    Field(min_length=1),
+]
 
 _SCOPE = [
     inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -56,7 +60,7 @@ def rule(
         signature = inspect.signature(function)
         parameters = [*signature.parameters.values(), *_SCOPE]
         hints = get_type_hints(function, include_extras=True)
-        scoped.__doc__ = function.__doc__
+        scoped.__doc__, scoped.__module__ = function.__doc__, function.__module__
         scoped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         scoped.__annotations__ = {**hints, "steps": StepRange | None, "when": When | None}
         TRAJECTORY.rule(name, passes=passes, fails=fails, valid=valid)(scoped)
