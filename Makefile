@@ -4,13 +4,13 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3,$(if $(shell command -v $(p
 VENV := .venv
 VENV_VLLM := .venv-vllm
 BIN := $(VENV)/bin
-SOURCES := adhere bench scripts tests
+SOURCES := adhere bench examples scripts tests
 export PATH := $(abspath $(BIN)):$(PATH)
 
 # Where Snakemake looks for a profile by its name.
 USER_PROFILES = $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/snakemake
 
-.PHONY: help setup run test test-vllm check slurm-profile bench bench-peers bench-sandbox bench-schedule format lock clean
+.PHONY: help setup run test test-vllm check slurm-profile bench bench-peers bench-sandbox bench-schedule bench-service format lock clean
 
 help:
 	@echo "make run     set up, run the demonstration on the embedded model, show the summary"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-peers     other evaluation frameworks on the same mock"
 	@echo "make bench-sandbox   checks/s in the sandbox beside in-process execution"
 	@echo "make bench-schedule  planned order of serving beside Snakemake's own, replayed"
+	@echo "make bench-service   concurrent verifies of the service beside the ideal"
 	@echo "make setup   only make $(VENV) from requirements.lock"
 	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
 	@echo "make clean   remove what make and the demonstration made; results/ stays"
@@ -82,6 +83,9 @@ bench-sandbox: setup
 
 bench-schedule: setup
 	python bench/schedule.py
+
+bench-service: setup
+	python -m bench.service
 
 format: setup
 	ruff format $(SOURCES)

@@ -69,7 +69,9 @@ def check_tools(row: Mapping[str, Any]) -> list[str]:
         if name is None
     ]
     problems += [
-        f"tools: found {name!r:.60} twice" for name in dict.fromkeys(named) if name and named.count(name) > 1
+        f"tools: found {name!r:.60} twice"
+        for name in dict.fromkeys(named)
+        if name and named.count(name) > 1
     ]
     for number, canned in enumerate(responses, start=1):
         tool = canned.get("tool") if isinstance(canned, dict) else None

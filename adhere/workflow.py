@@ -482,7 +482,7 @@ class View:
             # Imported here: reading tables costs what no other call of the Snakefile needs.
             from adhere.reporting import aggregate
 
-            aggregate(self.root, expected_runs=self.repeats, prices=price_list(self.plan.project))
+            aggregate(self.root, expected_runs=self.plan.runs, prices=price_list(self.plan.project))
 
 
 def view(root: Path, config: Mapping[str, Any], arguments: Sequence[str]) -> View:

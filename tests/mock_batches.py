@@ -115,6 +115,7 @@ class MockBatches:
         self.live: list[Json] = []
         self.uploads = 0
         self.creations = 0
+        self.polls = 0
         self.most_running = 0
         self._upstream = upstream
         self._key = key
@@ -217,6 +218,7 @@ class MockBatches:
             case ("GET", "batches"):
                 return _page(request, [batch.shown() for batch in self.batches.values()])
             case ("GET", "batches", name) if name in self.batches:
+                self.polls += 1
                 return web.json_response(self.batches[name].shown())
             case ("POST", "batches", name, "cancel") if name in self.batches:
                 self.batches[name].status = "cancelling"

@@ -154,6 +154,9 @@ def test_failures_become_items_that_ask_for_the_same(tmp_path: Path) -> None:
         "created": "2026-11-01",
         "added_from": str(path),
     }
+    later = [entry | {"first_seen": "2026-12-24"} for entry in entries(path)[1:]]
+    (item,) = archive.to_set([later[0], entries(path)[0], later[1]], path)["items"]
+    assert item["provenance"]["created"] == "2026-11-01"
     with pytest.raises(DataError, match="holds no such failure"):
         archive.to_set([], path)
 

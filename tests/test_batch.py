@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from workflow_project import KEY, WorkflowProject, judge_config, make_project, m
 from adhere.batch import BatchClient, courier, lines
 from adhere.batch.follow import Pace
 from adhere.batch.lines import MOST_BYTES, in_files, read_results, request_of
+from adhere.batch.provider import Provider
 from adhere.batch.submissions import Submissions
 from adhere.client import Endpoint, Failure
 from adhere.client import Reply as ChatReply
@@ -291,10 +293,34 @@ def test_an_endpoint_without_batches_says_so(provider: MockBatches, tmp_path: Pa
     assert KEY not in str(caught.value.exceptions[0])
 
 
+def test_an_endpoint_without_a_key_gets_no_other_key(
+    provider: MockBatches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The stand-in takes this key, which no configuration names.
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    async def look() -> None:
+        remote = Provider(replace(endpoint(provider), api_key=None))
+        try:
+            with pytest.raises(EndpointError, match="HTTP 401"):
+                await remote.uploaded("a file")
+        finally:
+            await remote.close()
+
+    asyncio.run(look())
+
+
 def test_a_lost_answer_creates_no_second_batch(provider: MockBatches, tmp_path: Path) -> None:
     provider.change(create="lost")
     assert len(texts(ask(provider, tmp_path, range(ENOUGH)))) == ENOUGH
     assert (provider.uploads, len(provider.batches)) == (1, 1)
+
+
+def test_a_key_that_is_quoted_is_taken_out(
+    provider: MockBatches, mock: RunningMock, tmp_path: Path
+) -> None:
+    mock.configure(rules=[Rule(match="[7]", reply=Reply(content=f"Your key is {KEY}."))])
+    assert texts(ask(provider, tmp_path, range(ENOUGH)))[7] == "Your key is [key]."
 
 
 # The next call
@@ -309,8 +335,11 @@ def cut_short(provider: MockBatches, path: Path, numbers: range) -> None:
                 asyncio.ensure_future(client.complete(payload(number), f"key {number}"))
                 for number in numbers
             ]
-            seen = provider.creations
-            await asyncio.to_thread(provider.until, lambda: provider.creations > seen)
+            # A batch that is asked about is noted; one whose creation hangs is not.
+            hangs = bool(provider.faults.create)
+            await asyncio.to_thread(
+                provider.until, lambda: provider.creations if hangs else provider.polls
+            )
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
@@ -324,7 +353,14 @@ def test_a_batch_on_its_way_is_joined_by_whoever_wants_a_part_of_it(
     provider.change(hold=True)
     cut_short(provider, tmp_path, range(ENOUGH))
     provider.change()
-    assert len(texts(ask(provider, tmp_path, range(5)))) == 5
+    # A budget that is too small for a batch does not keep from what is paid for already.
+    ledger = Ledger(tmp_path / "spent")
+    ledger.start(Amount())
+    allowance = Allowance(parse(Budget, {"tokens": 10}, "budget"), None, ledger, "m")
+    outcomes = ask(provider, tmp_path, range(5), allowance)
+    assert len(texts(outcomes)) == 5
+    usages = [outcome.usage for outcome in outcomes if isinstance(outcome, ChatReply)]
+    assert ledger.read().tokens == sum(tokens_of(usage).total for usage in usages)
     left = Submissions(tmp_path / "m.batches")
     assert left.holding(request_of(payload(4), "key 4").id) is None
     assert left.holding(request_of(payload(5), "key 5").id) is not None
@@ -417,6 +453,28 @@ def test_a_budget_is_set_aside_and_never_passed(provider: MockBatches, tmp_path:
     assert len(usages) == 3 * ENOUGH
     assert ledger.read().tokens == sum(tokens_of(usage).total for usage in usages)
     assert not provider.live
+
+
+def test_a_batch_that_is_joined_counts_while_it_is_on_its_way(
+    provider: MockBatches, tmp_path: Path
+) -> None:
+    provider.change(hold=True)
+    cut_short(provider, tmp_path, range(ENOUGH))
+    ledger = Ledger(tmp_path / "spent")
+    ledger.start(Amount())
+    budget = parse(Budget, {"tokens": 1_000_000}, "budget")
+    allowance = Allowance(budget, None, ledger, "m")
+
+    async def join() -> None:
+        path = tmp_path / "m.batches"
+        async with BatchClient(endpoint(provider), allowance, path, FAST) as client:
+            asked = asyncio.ensure_future(client.complete(payload(3), "key 3"))
+            await asyncio.sleep(0)
+            assert not asked.done()
+            asked.cancel()
+
+    asyncio.run(join())
+    assert ledger.read().tokens == request_of(payload(3), "key 3").bound.total
 
 
 def test_a_spent_budget_sends_nothing(provider: MockBatches, tmp_path: Path) -> None:
@@ -556,8 +614,7 @@ def test_killed_and_no_batch_is_paid_twice(
     process = start(project)
     try:
         if moment == "pending":
-            # The batch is noted as soon as its creation was answered; by then it is asked about.
-            provider.until(lambda: any(b.output for b in provider.batches.values()))
+            provider.until(lambda: provider.polls)
         else:
             provider.until(lambda: provider.creations)
     finally:
@@ -587,7 +644,7 @@ def test_a_terminated_job_leaves_its_batch_and_says_so(
     provider.change(hold=True)
     process = start(project)
     try:
-        provider.until(lambda: any(b.output for b in provider.batches.values()))
+        provider.until(lambda: provider.polls)
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=60)
     finally:

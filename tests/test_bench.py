@@ -43,7 +43,8 @@ def test_the_mock_is_faulty_as_it_says() -> None:
     assert all(20 < stats[kind] < 60 for kind in ("transient", "refused", "null", "torn"))
     assert stats["judge"] == stats["requests"] > stats["distinct"] == len(texts)
     assert (stats["resent_after_refusal"], stats["escapes"], stats["in_flight"]) == (0, 0, 0)
-    assert stats["most_in_flight"] == 8
+    # Which of them meet is the machine's affair; more than the client's limit never do.
+    assert 1 < stats["most_in_flight"] <= 8
 
 
 @pytest.mark.parametrize(

@@ -564,6 +564,9 @@ def test_the_document_keeps_every_digit() -> None:
         "cached": 0,
         "completion": 1,
         "reasoning": 0,
+        "batch_prompt": 0,
+        "batch_cached": 0,
+        "batch_completion": 0,
         "cost": "0.0000005",
         "currency": "USD",
     }

@@ -324,7 +324,7 @@ def test_what_differs_from_the_baseline_is_said(tmp_path: Path) -> None:
     judged = judge(now, entry, Gate(no_worse={"constraint_rate": 0.5}), 3)
     assert judged.outcome is Outcome.PASS
     notes = "\n".join(judged.notes)
-    assert "2 new items, 10 constraints gone" in notes
+    assert "new items: 2, constraints gone: 10" in notes
     assert "on 10 constraints of 10 items" in notes
     assert "10 constraints in which a judge has a part are not compared" in notes
     assert "protocol was 1 and is 2" in notes and "policy was adhere and is nemo-0.7" in notes

@@ -196,7 +196,7 @@ async def test_votes_count_for_verdicts_only(tmp_path: Path) -> None:
 @looped
 async def test_a_vote_that_failed_for_now_is_asked_again_later(tmp_path: Path) -> None:
     busy = Reply(status=500)
-    async with judging(tmp_path, YES, busy, busy, NO) as bench:
+    async with judging(tmp_path, YES, NO, busy, busy, NO) as bench:
         rows = [item("q", llm("Fine?"))]
         run, _ = await bench.judge(rows, votes=3)
         assert verdicts(run) == [[(None, "judge_failed")]]

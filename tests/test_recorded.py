@@ -100,6 +100,7 @@ def test_recorded_runs_are_judged_and_nothing_is_asked(
     assert config["engine"]["name"] == "recorded"
     # Recorded once, so there is one run although `repeats` says two.
     assert not (made.root / "results/prediction/agent-v1__default/run2").exists()
+    assert " of " not in _row_of(made.root, "agent-v1")
     assert made.plan("--config", "models=agent-v1", env=KEYLESS).idle
 
     record(made.root, "runs/v1")
@@ -262,3 +263,9 @@ def test_an_existing_prediction_knows_its_recordings(made: WorkflowProject) -> N
     assert prediction_differs(project, cell, task.dataset)
     rows = read_json(made.root / "results/prediction/agent-v1__default/run1/orders.json")
     assert len(rows) == 3
+
+
+def _row_of(root: Path, model: str) -> str:
+    """Return a model's line in the summary's first table."""
+    lines = (root / "results" / "summary.md").read_text(encoding="utf-8").splitlines()
+    return next(line for line in lines if line.startswith("|") and model in line)

@@ -46,6 +46,31 @@ def refusal(body: bytes) -> Failure:
 # Replies
 
 
+def test_calls_of_tools_are_handed_over() -> None:
+    def call(function: Any, **more: Any) -> dict[str, Any]:
+        return {"id": "c1", "type": "function", "function": function, **more}
+
+    sent = [
+        call({"name": "look", "arguments": '{"a": 1}'}, index=0),
+        call({"name": "look", "arguments": {"a": "\ud800"}}, id=None),
+        call({"name": "look"}, id=7),
+        call({"arguments": "{}"}),
+        call(None),
+        "look",
+    ]
+    reply = parsed(completion({"content": None, "tool_calls": sent}, finish_reason="tool_calls"))
+    assert reply.content is None
+    assert [call["id"] for call in reply.tool_calls] == ["c1", None, None]
+    arguments = [call["function"]["arguments"] for call in reply.tool_calls]
+    assert arguments[0] == '{"a": 1}'
+    assert json.loads(arguments[1]) == {"a": "\ufffd"}
+    assert arguments[2] == "{}"
+    assert set(reply.tool_calls[0]) == {"id", "type", "function"}
+    wrong: list[Any] = [None, {}, "look", [None]]
+    for odd in wrong:
+        assert parsed(completion({"content": "x", "tool_calls": odd})).tool_calls == ()
+
+
 def test_every_field_is_kept() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 2}
     body = {

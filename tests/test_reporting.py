@@ -54,7 +54,8 @@ class Tree:
 
     def summary(self, expected_runs: int | None = None) -> tuple[str, Json]:
         """Aggregate and return summary.md and summary.json."""
-        aggregate(self.root, expected_runs=expected_runs)
+        expected = None if expected_runs is None else lambda _model: expected_runs
+        aggregate(self.root, expected_runs=expected)
         markdown = (self.root / "summary.md").read_text("utf-8")
         document: Json = json.loads((self.root / "summary.json").read_text("utf-8"))
         return markdown, document

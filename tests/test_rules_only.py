@@ -16,6 +16,10 @@ from adhere.jsonio import write_json
 from adhere.judging import Judge
 from adhere.judging.asking import Asker, Place
 from adhere.plan import make_plan
+from adhere.scoring.accuracy import Accuracy, compute_accuracy, outcomes
+from adhere.scoring.parse import parse_results
+from adhere.scoring.policies import get_policy
+from adhere.scoring.provenance import JudgeRun
 
 Row = dict[str, Any]
 
@@ -65,6 +69,23 @@ def test_every_question_is_left_out_with_its_reason() -> None:
     answered = asyncio.run(asker.ask(place, "Is it polite?", 0, True))
     assert (answered.text, answered.verdict, answered.reason) == (None, None, "not_asked")
     assert answered.record == {"reason": "not_asked"}
+
+
+def test_what_was_not_asked_fails_no_item_and_is_not_comparable() -> None:
+    def scored(*pairs: tuple[bool | None, str | None]) -> Accuracy:
+        made = [{"score": score, "null_reason": reason} for score, reason in pairs]
+        rows = [{"output": {"content": "x"}, "constraints": made}]
+        items = parse_results(rows, "results.json")
+        policy = get_policy("adhere")
+        return compute_accuracy(policy, items, outcomes(policy, items), JudgeRun())
+
+    found = scored((True, None), (None, "not_asked"))
+    assert (found.ISR.passed, found.ISR.counted, found.comparable) == (1, 1, False)
+    assert (found.coverage.expected, found.coverage.scored) == (2, 1)
+    found = scored((True, None), (None, "judge_failed"))
+    assert (found.ISR.passed, found.ISR.counted, found.comparable) == (0, 1, True)
+    # An item of questions alone is not counted.
+    assert scored((None, "not_asked")).ISR.counted == 0
 
 
 def item(score: bool, **labels: Any) -> Row:

@@ -15,11 +15,13 @@ import aiohttp
 import psutil
 import pytest
 from mock_endpoint import MockConfig, MockEndpoint, Reply, Rule, RunningMock, start_mock
-from verifier import Json, Running, code, llm, project, rollout, serving, started
+from verifier import Json, Running, ask, code, llm, project, rollout, serving, started
 
 from adhere import cli
+from adhere.data import Row
 from adhere.errors import ConfigError
 from adhere.jobs import serve_verifier
+from adhere.service.logs import JsonLines
 from adhere.service.settings import Limits, Settings, listen
 
 TOKEN = "canary-token-0123456789"
@@ -80,6 +82,35 @@ def test_the_token_is_asked_for(mock: RunningMock) -> None:
     asyncio.run(main())
 
 
+def test_a_name_that_was_made_to_lead_here(mock: RunningMock) -> None:
+    async def main() -> None:
+        async with serving(mock.judge_url) as service:
+            port = service.url.rpartition(":")[2]
+            body = rollout("x", SHORT)
+            for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "[::2]"):
+                status, found = await service.post("/verify", body, Host=host)
+                assert (status, found["error"]["kind"]) == (403, "other_host")
+            for host in ("localhost", f"localhost:{port}", f"[::1]:{port}", "::1", "127.0.0.2"):
+                assert (await service.post("/verify", body, Host=host))[0] == 200, host
+        async with serving(mock.judge_url, Settings(token=TOKEN)) as service:
+            headers = {"Host": "gateway.example", "Authorization": f"Bearer {TOKEN}"}
+            assert (await service.post("/verify", body, **headers))[0] == 200
+
+    asyncio.run(main())
+
+
+def test_without_a_judge_only_questions_are_left_out(tmp_path: Path) -> None:
+    folder = project(tmp_path, "http://127.0.0.1:9/v1")
+    service = started(folder, "--judge", "rules-only", "--mask-judge-failures")
+    content = ask(service.port, "/verify", rollout("x", SHORT, llm("Good?")))[1]
+    found = json.loads(content)
+    assert (found["n_true"], found["n_error"], found["mask_sample"]) == (1, 1, True)
+    assert found["failure_reason"] == "constraint 2: not_asked"
+    service.popen.terminate()
+    service.end()
+    assert service.popen.returncode == 0
+
+
 def test_what_is_too_much_is_refused_while_it_is_read(mock: RunningMock) -> None:
     async def endless() -> AsyncIterator[bytes]:
         while True:
@@ -112,10 +143,13 @@ def test_a_long_body_gets_its_refusal_by_its_length_alone(mock: RunningMock) -> 
         async with serving(mock.judge_url) as service:
             host, port = "127.0.0.1", int(service.url.rpartition(":")[2])
             reader, writer = await asyncio.open_connection(host, port)
-            head = b"POST /verify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            head = b"POST /verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             writer.write(head + b"Expect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n")
-            assert (await reader.readline()).startswith(b"HTTP/1.1 413")
+            status = await reader.readline()
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            assert status.startswith(b"HTTP/1.1 413")
 
     asyncio.run(main())
 
@@ -335,20 +369,6 @@ def test_figures_for_prometheus(mock: RunningMock) -> None:
     asyncio.run(main())
 
 
-def ask(port: int, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
-    """Ask a server from a thread."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        method = "GET" if body is None else "POST"
-        data = None if body is None else json.dumps(body)
-        headers = {"Content-Type": "application/json", **headers}
-        connection.request(method, path, data, headers)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
-
-
 def test_the_log_tells_no_secret_and_no_text(tmp_path: Path) -> None:
     with start_mock(tmp_path, MockConfig(require_key=KEY)) as judge:
         folder = project(tmp_path / "p", judge.judge_url, api_key_env="MOCK_KEY")
@@ -367,27 +387,64 @@ def test_the_log_tells_no_secret_and_no_text(tmp_path: Path) -> None:
         lines = service.end()
         assert service.popen.returncode == 0
         told = next(line for line in lines if line.get("request") == "r-1")
-        assert (
-            told | {"ms": 0, "time": ""}
-            == {
-                "time": "",
-                "level": "info",
-                "event": "answered",
-                "request": "r-1",
-                "method": "POST",
-                "endpoint": "/verify",
-                "status": 200,
-                "ms": 0,
-                "bytes": len(json.dumps(body)),
-                "items": 1,
-                "followed": 1,
-                "violated": told.get("violated", 0),
-                "unscored": 1,
-            }
-            or told["unscored"] == 1
-        )
+        assert told | {"ms": 0, "time": ""} == {
+            "time": "",
+            "level": "info",
+            "event": "answered",
+            "request": "r-1",
+            "method": "POST",
+            "endpoint": "/verify",
+            "status": 200,
+            "ms": 0,
+            "bytes": len(json.dumps(body)),
+            "items": 1,
+            "followed": 1,
+            "violated": 1,
+            "unscored": 1,
+        }
         everything = json.dumps(lines)
         assert not any(secret in everything for secret in ("canary", KEY, TOKEN))
+
+
+def test_on_the_way_out_nothing_more_is_taken(mock: RunningMock) -> None:
+    async def main() -> None:
+        async with serving(mock.judge_url) as service:
+            slow = asyncio.create_task(service.post("/verify", rollout("x", llm("slowly"))))
+            await until(lambda: service.engine.gate.running == 1)
+            gate = service.engine.gate
+            gate.draining = True
+            assert (await service.get("/readyz"))[0] == 503
+            assert (await service.get("/healthz"))[0] == 200
+            status, found = await service.post("/verify", rollout("x", SHORT))
+            assert (status, found["error"]["kind"]) == (503, "draining")
+            gate.draining = False
+            service.server.stop()
+            assert gate.draining
+            slow.cancel()
+            await asyncio.gather(slow, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_a_fault_of_the_server_is_named_and_tells_no_text(
+    mock: RunningMock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_row: Row) -> Row:
+        raise ValueError(TEXT)
+
+    async def main() -> None:
+        async with serving(mock.judge_url) as service:
+            with monkeypatch.context() as patch:
+                patch.setattr(service.engine, "verdicts", fails)
+                status, found = await service.post("/verify", rollout("x", SHORT))
+            assert (status, found["error"]["kind"]) == (500, "internal")
+            assert TEXT not in str(found)
+            assert (await service.post("/verify", rollout("x", SHORT)))[0] == 200
+
+    asyncio.run(main())
+    lines = [JsonLines().format(record) for record in caplog.records if record.exc_info]
+    assert lines and all('"exception":"ValueError"' in line for line in lines)
+    assert not any(TEXT in line for line in lines)
 
 
 def test_the_end_finishes_what_was_accepted(tmp_path: Path) -> None:
@@ -437,7 +494,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--host", "0.0.0.0"), "others can reach this address"),
-        (("--token-env", "NO_SUCH"), "names NO_SUCH"),
+        (("--token-env", "NO_SUCH"), "--token-env NO_SUCH: the variable is not set"),
         (("--judge", "mcok"), r"--judge mcok: there is no judge_configs/mcok\.yaml"),
         (("--port", "-1"), ""),
         (("--help",), ""),

@@ -200,9 +200,10 @@ def test_verdicts_and_counts(app: Path, parser: str) -> None:
     for name, number in differences.most_common():
         print(f"{number} {name}, such as {', '.join(places[name][:3])}")
     print(f"compared: {dict(compared)}, {compared.total()} in all; rows: {dict(rows)}")
-    listed = json.loads((GYM / "differences.json").read_text(encoding="utf-8"))[parser]
-    known = {each["kind"]: each["count"] for each in listed}
+    listed = json.loads((GYM / "differences.json").read_text(encoding="utf-8"))
+    known = {each["kind"]: each["count"] for each in listed[parser]}
     assert set(differences) <= set(known)
     assert all(number <= known[name] for name, number in differences.items())
     if not ROWS:
         assert differences == known
+        assert compared == listed["compared"]

@@ -1,5 +1,6 @@
 """Several jobs at one endpoint: what they share, what a killed one leaves, who waits for whom."""
 
+import functools
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mock_endpoint import MockConfig, RunningMock, start_mock
 
+from adhere.client import sharing
 from adhere.client.sharing import FOLDER_VARIABLE, Membership, Share, allot, folder_of
 from adhere.locks import lock
 
@@ -148,6 +150,20 @@ def test_what_a_client_leaves_goes_to_the_others(tmp_path: Path) -> None:
         assert staying.look(8) == 0
         leaving.membership.leave()
         assert staying.look(8) == 8
+
+
+def test_more_clients_than_slots_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clients(tmp_path, 1, 1, 1) as made:
+        served = set()
+        for turn in range(3):
+            monkeypatch.setattr("time.time", functools.partial(float, turn * sharing._TURN_S))
+            for _ in range(2):  # whoever had the slot gives it back, then another finds it
+                found = [client.look(1) for client in made]
+            assert sum(found) == 1
+            served.add(found.index(1))
+    assert served == {0, 1, 2}
 
 
 def test_a_smaller_limit_holds_for_its_own_requests_only(tmp_path: Path) -> None:

@@ -365,6 +365,9 @@ def test_no_client_counts_nothing() -> None:
         "retries": 0,
         "failures": {},
         "tokens": {},
+        "throttled": 0,
+        "throttled_s": 0,
+        "least_concurrency": None,
     }
 
 
@@ -420,7 +423,7 @@ def run(job):
 cli.in_workflow(
     SimpleNamespace(
         log=["logs/deep/j.log"], config={"limit": 3}, wildcards={"run": "1"},
-        input={"a": "in"}, output={"b": "out"}, params={"p": "text"},
+        input={"a": "in"}, output={"b": "out"}, params={"p": "text"}, resources={"gpu": 2},
     ),
     run,
 )

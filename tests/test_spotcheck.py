@@ -75,6 +75,12 @@ def test_every_stratum_is_drawn_from(
     assert draw(list(reversed(units)), Spotcheck(share=share, at_least=at_least)) == drawn
 
 
+def test_the_draw_is_by_chance_and_not_by_name() -> None:
+    units = [unit(n, True, rank=f"{(n * 7) % 10}") for n in range(10)]
+    drawn = draw(units, Spotcheck(share=0.3, at_least=1))
+    assert {each.rank for each in drawn} == {"0", "1", "2"}
+
+
 def judged_row(item: str, said: str, answer: str = "Here you are.") -> dict[str, Any]:
     """Return a row with a question, and a rule that no judge was asked about."""
     asked = {"type": "llm", "exec": "Is it polite?"}

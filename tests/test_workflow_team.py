@@ -143,7 +143,7 @@ def test_a_changed_set_is_compared_on_what_both_have(
     called = team.snakemake("gate")
     assert called.code == 0, called.text
     # One item is new, and three constraints of the first one are gone.
-    told = f"1 new items, {ITEMS} reworded items, 3 constraints gone"
+    told = f"new items: 1, reworded items: {ITEMS}, constraints gone: 3"
     assert f"the dataset differs from the baseline's ({told})" in called.text
     assert f"on {4 * ITEMS - 3} constraints of {ITEMS} items" in called.text
     due = "team: item-0: json: review was due on 2020-02-29"

@@ -1,6 +1,7 @@
 """The verifier's service in a test's own event loop, and in a process of its own."""
 
 import asyncio
+import http.client
 import io
 import json
 import os
@@ -28,6 +29,7 @@ from adhere.service.server import Server
 from adhere.service.settings import Settings, listen
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "scripts" / "serve_verifier.py"
 Json = dict[str, Any]
 NO_RETRY = Retry(attempts=1, first_wait_s=0.001, max_wait_s=0.002)
 
@@ -150,11 +152,11 @@ class Process:
         return lines
 
 
-def started(folder: Path, *arguments: str, **env: str) -> Process:
-    """Start the script in a project folder and wait until it is ready."""
+def started(folder: Path, *arguments: str, script: Path = SCRIPT, **env: str) -> Process:
+    """Start the script in a project folder, at a free port, and wait until it is ready."""
     kept = {k: v for k, v in os.environ.items() if not k.endswith(("_KEY", "_BASE_URL"))}
     popen = subprocess.Popen(
-        [sys.executable, str(ROOT / "scripts" / "serve_verifier.py"), "--port", "0", *arguments],
+        [sys.executable, str(script), *(("--port", "0") if script == SCRIPT else ()), *arguments],
         cwd=folder,
         env=kept | {"PYTHONPATH": str(ROOT)} | env,
         stdin=subprocess.DEVNULL,
@@ -171,3 +173,17 @@ def started(folder: Path, *arguments: str, **env: str) -> Process:
         raise AssertionError(f"the service did not start: {line}") from None
     assert ready["event"] == "ready"
     return Process(popen, ready["url"])
+
+
+def ask(port: int, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
+    """Ask a server from a thread."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        method = "GET" if body is None else "POST"
+        data = None if body is None else json.dumps(body)
+        headers = {"Content-Type": "application/json", **headers}
+        connection.request(method, path, data, headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()

@@ -213,6 +213,8 @@ class Courier:
         """Set aside what requests may take; return for how many of them that could be done."""
         if self._allowance is None:
             return len(requests), Amount()
+        if self._allowance.refusal() is not None:
+            return 0, Amount()
         amounts = self._allowance.reserve([request.bound for request in requests])
         return len(amounts), sum(amounts, Amount())
 

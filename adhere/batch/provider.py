@@ -32,7 +32,8 @@ class Provider:
         self._endpoint = endpoint
         self._openai = openai
         self._client = openai.AsyncOpenAI(
-            api_key=endpoint.api_key or "",
+            # The package insists on a key, and without one takes that of a variable.
+            api_key=endpoint.api_key or "none",
             base_url=endpoint.base_url,
             max_retries=endpoint.retry.attempts - 1,
             timeout=_TIMEOUT_S,

@@ -113,7 +113,8 @@ def _url(url: str) -> str:
 
 _BATCH = (
     "`true` asks through the endpoint's batches (OpenAI's `/files` and `/batches`): cheaper, and "
-    "answered within a day (README, Batches). It changes how requests are sent, never a result."
+    "answered within a day (docs/endpoints.md, Batches). It changes how requests are sent, never a "
+    "result."
 )
 Url = Annotated[str, AfterValidator(_url)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
@@ -200,7 +201,8 @@ class Recorded(Strict):
         "the items carry.",
     )
     format: Text | None = Field(
-        None, description="Their format (README, Trajectories). Default: recognised by structure."
+        None,
+        description="Their format, by its name in docs/instruction-sets.md. Default: recognised.",
     )
 
     @property

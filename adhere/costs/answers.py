@@ -7,12 +7,13 @@ from adhere.config import Project
 from adhere.costs.expected import Span, exactly, mean_of, message_tokens, tokens_in
 from adhere.costs.forecast import Forecast
 from adhere.costs.tokens import Tokens, tokens_of
-from adhere.data import load_rows
+from adhere.data import Row, load_rows
 from adhere.journal import read
 from adhere.plan import Cell
 from adhere.prediction import Mode, Task, answered, recorded, task_of
 from adhere.prediction.answer import Output, is_failed, is_pending
 from adhere.status import prediction_differs
+from adhere.tools import MAX_TURNS
 
 # Tokens of a reply, thinking included, and of its visible part, where nothing is known of a model.
 _REPLY = {False: Span(50, 3000), True: Span(200, 16_000)}
@@ -48,8 +49,9 @@ def answers_of(project: Project, cell: Cell) -> Answers:
 
 def forecast_answers(project: Project, cells: Sequence[Answers]) -> Forecast | None:
     """Return what the missing answers of one (model, mode) will take; None where none is."""
-    mode, missing = cells[0].task.mode, sum(len(answers.missing) for answers in cells)
-    if not missing:
+    mode = cells[0].task.mode
+    calls = sum((_calls(a.task.dataset.rows[i]) for a in cells for i in a.missing), Span())
+    if not calls.low:
         return None
     earlier = [tokens_of(o["usage"]) for o in _outputs(cells) if o.get("usage")]
     output, of_replies = _per_reply(mode, earlier)
@@ -58,14 +60,19 @@ def forecast_answers(project: Project, cells: Sequence[Answers]) -> Forecast | N
     return Forecast(
         stage="predict",
         asked=f"{mode.model} {mode.mode}",
-        calls=exactly(missing),
+        calls=calls,
         prompt=prompt,
-        output=exactly(missing).times(output),
+        output=calls.times(output),
         basis=f"prompts: {of_prompts}; output: {of_replies}",
         prices=None if config.is_local else config.prices,
         local=config.is_local,
         batch=config.api is not None and config.api.batch,
     )
+
+
+def _calls(row: Row) -> Span:
+    """Return how often a model is called for an item: with tools, until it answers."""
+    return Span(1, row.get("max_turns") or MAX_TURNS) if row.get("tools") else exactly(1)
 
 
 def _outputs(cells: Sequence[Answers]) -> list[Output]:
@@ -88,7 +95,7 @@ def _prompts(cells: Sequence[Answers]) -> tuple[Span, str]:
         for index, row in enumerate(answers.task.dataset.rows):
             span = message_tokens(message["content"] for message in row["input"])
             if index not in answers.known:
-                expected += span
+                expected += span.times(_calls(row))
             elif (usage := answers.known[index].get("usage")) and tokens_of(usage).prompt:
                 counted += span
                 measured += tokens_of(usage).prompt

@@ -85,7 +85,7 @@ def _notes(record: Record, entry: Entry, counts: Counter[str]) -> Iterable[str]:
     if named != whom:
         yield f"the baseline is of {entry.title}, and this is {' '.join(whom[:2])}, judge {whom[2]}"
     changed = ("new items", "items gone", "reworded items", "new constraints", "constraints gone")
-    told = ", ".join(f"{counts[name]} {name}" for name in changed if counts[name])
+    told = ", ".join(f"{name}: {counts[name]}" for name in changed if counts[name])
     if told or made.dataset_sha256 != before.dataset_sha256:
         told = told or "in nothing that is compared"
         yield f"the dataset differs from the baseline's ({told}): what both have is compared"

@@ -14,7 +14,7 @@ def aggregate(job: Job) -> None:
     """Write the workflow's summary."""
     reporting.aggregate(
         job.plan.results_root,
-        expected_runs=job.plan.config.repeats,
+        expected_runs=job.plan.runs,
         prices=price_list(job.plan.project),
     )
 
@@ -45,5 +45,7 @@ def main() -> None:
     # A results folder from elsewhere may be summed up where nothing is configured.
     known = Path("configs/global.yaml").exists()
     prices = price_list(load_project(Path())) if known else NO_PRICES
-    reporting.aggregate(arguments.results_root, expected_runs=arguments.repeats, prices=prices)
+    repeats = arguments.repeats
+    expected = None if repeats is None else lambda _model: repeats
+    reporting.aggregate(arguments.results_root, expected_runs=expected, prices=prices)
     print(f"{arguments.results_root / 'summary.md'}: written")

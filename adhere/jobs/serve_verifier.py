@@ -13,7 +13,7 @@ from adhere.client import ChatClient
 from adhere.config import Project, load_project
 from adhere.config.problems import nearest
 from adhere.costs.budget import judge_allowance
-from adhere.environment import secret
+from adhere.environment import lookup
 from adhere.errors import ConfigError
 from adhere.jobs.judge import Judging, with_judge
 from adhere.judging import Judge
@@ -33,8 +33,7 @@ def main() -> None:
     project = load_project(Path())
     judge = _judge(project, args.judge or project.config.default_judge)
     settings = _settings(args, project)
-    with listen(settings) as listener:
-        log_lines()
+    with listen(settings) as listener, log_lines():
         _serve(project, judge, settings, listener)
 
 
@@ -79,10 +78,28 @@ def _settings(args: argparse.Namespace, project: Project) -> Settings:
         waiting=args.queue,
         deadline_s=args.deadline_s,
     )
-    token = secret(args.token_env, project.root, "--token-env")
     return Settings(
-        args.host, args.port, token, args.reward, args.policy, args.mask_judge_failures, limits
+        host=args.host,
+        port=args.port,
+        token=_token(args.token_env, project.root),
+        reward=args.reward,
+        policy=args.policy,
+        mask=args.mask_judge_failures,
+        limits=limits,
     )
+
+
+def _token(name: str | None, root: Path) -> str | None:
+    if name is None:
+        return None
+    token = lookup(name, root)
+    if token is None or not token.isascii() or not token.isprintable() or " " in token:
+        found = "not set" if token is None else "holding what no header can"
+        raise ConfigError(
+            f"--token-env {name}: the variable is {found}: export {name}, or put it in .env; "
+            "`openssl rand -hex 32` makes a token"
+        )
+    return token
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,5 +1,6 @@
 """Asking a judge: journaled calls, votes, and asking again when a reply cannot be read."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,10 +44,11 @@ class Asker:
         if self.judge.asks_nobody:
             return Answered(None, None, NOT_ASKED, {"reason": NOT_ASKED})
         votes = self.judge.config.votes if verdict_wanted else 1
-        asked = [
-            await self._ask_once(place, prompt, position, verdict_wanted, vote)
-            for vote in range(votes)
+        calls = [
+            self._ask_once(place, prompt, position, verdict_wanted, vote) for vote in range(votes)
         ]
+        # Together, so that votes take no longer than one call, and one batch where there are some.
+        asked = await asyncio.gather(*calls)
         if votes == 1:
             return asked[0]
         return _majority(prompt, asked)

@@ -10,18 +10,19 @@ from adhere.reporting.combine import VERDICTS, combine_verdicts
 from adhere.reporting.expenses import expenses
 from adhere.reporting.items import combine_items
 from adhere.reporting.markdown import render_summary
+from adhere.reporting.rows import Expected
 from adhere.reporting.summary import document, summarise
 
 __all__ = ["aggregate"]
 
 
 def aggregate(
-    results_root: Path, *, expected_runs: int | None = None, prices: PriceList = NO_PRICES
+    results_root: Path, *, expected_runs: Expected | None = None, prices: PriceList = NO_PRICES
 ) -> None:
     """Rebuild ``summary.md``, ``summary.json``, ``verdicts.parquet`` and ``items.csv``.
 
     All that is scored there is reported, whatever was selected for computing.
-    ``expected_runs`` is how many runs each row should have ("2 of 3"); ``prices`` turn tokens
+    ``expected_runs`` says how many runs a model should have ("2 of 3"); ``prices`` turn tokens
     into money, where they are known.
     """
     results_root.mkdir(parents=True, exist_ok=True)

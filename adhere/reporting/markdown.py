@@ -1,6 +1,6 @@
 """``summary.md``: the summary for people, in a terminal as well as rendered."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from adhere.reporting.collect import GroupKey
 from adhere.reporting.expenses import render_expenses
@@ -73,9 +73,10 @@ def _group(group: Group) -> list[str]:
 
 
 def _table(group: Group) -> str:
-    dimensions = _names(DIMENSIONS, (row.by_dimension for row in group.rows))
-    types = _names(TYPES, (row.by_type for row in group.rows))
-    headers = ["model", "mode", "runs", "CSR", "ISR", *dimensions, *types, "meta", "coverage"]
+    dimensions = _names(DIMENSIONS, [row.by_dimension for row in group.rows])
+    types = _names(TYPES, [row.by_type for row in group.rows])
+    meta = ["meta"] if dimensions or types else []
+    headers = ["model", "mode", "runs", "CSR", "ISR", *dimensions, *types, *meta, "coverage"]
     rows = [
         [
             row.model,
@@ -85,7 +86,7 @@ def _table(group: Group) -> str:
             shown(row.ISR),
             *(shown(row.by_dimension.get(name)) for name in dimensions),
             *(shown(row.by_type.get(name)) for name in types),
-            shown(row.meta),
+            *(shown(row.meta) for _ in meta),
             _covered(row.coverage),
         ]
         for row in group.rows
@@ -93,8 +94,10 @@ def _table(group: Group) -> str:
     return render(headers, rows, left=2)
 
 
-def _names(named: Iterable[str], breakdowns: Iterable[Mapping[str, Spread]]) -> list[str]:
-    """Return the usual names, then any others that occur."""
+def _names(named: Iterable[str], breakdowns: Sequence[Mapping[str, Spread]]) -> list[str]:
+    """Return the usual names, then any others that occur; none for data that has no such groups."""
+    if all(spread.mean is None for names in breakdowns for spread in names.values()):
+        return []
     return list(dict.fromkeys([*named, *(name for names in breakdowns for name in names)]))
 
 

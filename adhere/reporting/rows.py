@@ -12,6 +12,8 @@ from adhere.scoring.metrics import mean, sample_std
 
 _Value = TypeVar("_Value")
 _Key = TypeVar("_Key", bound=Hashable)
+# How many runs a model should have.
+Expected = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def short(digest: str | None) -> str:
     return "unknown" if digest is None else digest[:12]
 
 
-def rows_of(runs: Sequence[RunScore], expected_runs: int | None) -> list[Row]:
+def rows_of(runs: Sequence[RunScore], expected_runs: Expected | None) -> list[Row]:
     """Return the rows of one table, best CSR first and rows without one last.
 
     Runs of one (model, mode) that were sampled with different settings become rows of their own.
@@ -119,13 +121,13 @@ def _split_note(digest: str | None, runs: Sequence[RunScore]) -> str:
     )
 
 
-def _row(runs: Sequence[RunScore], expected_runs: int | None, note: str | None) -> Row:
+def _row(runs: Sequence[RunScore], expected_runs: Expected | None, note: str | None) -> Row:
     names, scores = runs[0].names, [run.scores for run in runs]
     return Row(
         model=names.model,
         mode=names.mode,
         prediction_hash=scores[0].prediction.hash,
-        expected_runs=expected_runs,
+        expected_runs=expected_runs(names.model) if expected_runs is not None else None,
         CSR=_spread(score.CSR.rate for score in scores),
         ISR=_spread(score.ISR.rate for score in scores),
         by_dimension=_spreads([score.by_dimension for score in scores]),

@@ -6,7 +6,7 @@ from typing import Any
 
 from adhere.reporting.collect import Collected, GroupKey, RunScore
 from adhere.reporting.expenses import Expense
-from adhere.reporting.rows import Coverage, Row, grouped, rows_of, short
+from adhere.reporting.rows import Coverage, Expected, Row, grouped, rows_of, short
 
 # A warning shared by more models than this is given with their number.
 _NAMED = 3
@@ -38,9 +38,9 @@ class Summary:
 
 
 def summarise(
-    collected: Collected, expected_runs: int | None, expenses: Sequence[Expense] = ()
+    collected: Collected, expected_runs: Expected | None, expenses: Sequence[Expense] = ()
 ) -> Summary:
-    """Group and average what was collected; ``expected_runs`` is how many each row should have."""
+    """Group and average what was collected; ``expected_runs`` as for ``aggregate``."""
     groups = grouped(collected.runs, lambda run: run.key)
     ordered = sorted(groups, key=_order)
     return Summary(

@@ -61,7 +61,7 @@ def _router(service: Service) -> APIRouter:
     limits = service.settings.limits
 
     async def answer(request: Request, item: Item) -> Result:
-        row = await service.judged(request, lambda: row_of(item, limits))
+        row = await service.judged(request, lambda: row_of(item, limits), item.constraints)
         return result_of(row, item.id, trace=item.trace)
 
     @router.post("/verify", responses={200: {"model": Result}}, response_model=None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import ipaddress
 import re
 import secrets
 import time
@@ -21,6 +22,7 @@ from adhere.service.refusal import Refusal, content
 
 # Asked by machines that hold no token, and telling nothing.
 OPEN = frozenset({"/healthz", "/readyz"})
+_PORT = re.compile(r"(?:^[^:]*|\]):\d+$")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
@@ -63,19 +65,21 @@ class Door:
 
     def _let_in(self, scope: Scope, stack: ExitStack) -> None:
         path = scope["path"]
-        if path not in OPEN:
-            self._check_token(Headers(scope=scope).get("authorization", ""))
+        headers = Headers(scope=scope)
+        if path not in OPEN and self._token is not None:
+            self._check_token(headers.get("authorization", ""), self._token)
+        elif path not in OPEN and not is_loopback(headers.get("host", "")):
+            # A web page whose name was made to lead here would ask as if it were this machine.
+            raise Refusal(403, "other_host", "ask for 127.0.0.1 or localhost, or use a token")
         scope["adhere.gate"] = self._gate
         scope["adhere.told"] = {}
         if scope["method"] == "POST":
             stack.enter_context(self._gate.admitted())
             scope["adhere.held"] = stack.enter_context(self._gate.holding())
 
-    def _check_token(self, header: str) -> None:
-        if self._token is None:
-            return
+    def _check_token(self, header: str, token: bytes) -> None:
         kind, _, given = header.partition(" ")
-        right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
+        right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), token)
         if kind.lower() != "bearer" or not right:
             raise Refusal(
                 401,
@@ -102,6 +106,17 @@ class Door:
             bytes=held.bytes if held else 0,
             **told,
         )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a Host header names this machine as only this machine can."""
+    name = host.rpartition(":")[0] if _PORT.search(host) else host
+    if name.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 class _Visit:

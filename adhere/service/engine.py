@@ -57,8 +57,11 @@ class Engine:
             raise Refusal(422, "invalid", str(error)) from None
 
     async def _judged(self, row: Row) -> Row:
-        # Trajectories are read here, which may take a while.
-        run, work = await asyncio.to_thread(prepared, [row])
+        if row["output"].get("trajectory") is None:
+            run, work = prepared([row])
+        else:
+            # Trajectories are read there, which may take a while.
+            run, work = await asyncio.to_thread(prepared, [row])
         if work:
             await drain(
                 [(iter(work), min(len(work), _WIDTH))], lambda piece: self._constraint(piece, run)

@@ -28,8 +28,10 @@ def gym_router(service: Service) -> APIRouter:
 
     async def rewarded(request: Request, body: VerifyRequest) -> dict[str, Any]:
         begin, limits = passed_through(body), settings.limits
-        mask = (body.verifier_metadata or {}).get("mask_judge_failures", settings.mask)
-        row = await service.judged(request, lambda: row_of(body, limits))
+        meta = body.verifier_metadata or {}
+        mask = meta.get("mask_judge_failures", settings.mask)
+        constraints = meta.get("constraints")
+        row = await service.judged(request, lambda: row_of(body, limits), constraints)
         found = results(row, body, settings.reward, settings.policy, mask=mask is True)
         return begin | found
 

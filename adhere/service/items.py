@@ -113,6 +113,11 @@ def constraint_rows(written: Any, task: str, most: int) -> list[Row]:
     return rows
 
 
+def stay_as_they_are(written: Any) -> bool:
+    """Whether constraints are chains in AgentIF's form, all of them."""
+    return not written or (isinstance(written, list) and all(map(_is_agentif, written)))
+
+
 def _is_agentif(raw: Any) -> bool:
     """Whether a constraint is a chain as it stands, with any labels beside it."""
     return isinstance(raw, Mapping) and "evaluation" in raw

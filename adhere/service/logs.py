@@ -1,14 +1,20 @@
 """Logs: one JSON object a line. They say who asked for what and how it ended, never its text."""
 
 import logging
+import queue
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
 from typing import Any
 
 from adhere.jsonio import dumps
 
 _LOG = logging.getLogger("adhere.service")
+# Lines that may wait for the thread that writes them.
+_LINES = 10_000
 
 
 class JsonLines(logging.Formatter):
@@ -32,15 +38,35 @@ class JsonLines(logging.Formatter):
         return dumps(line).decode()
 
 
-def log_lines() -> None:
-    """Send this package's lines, and what uvicorn warns of, to stderr."""
-    handler = logging.StreamHandler(sys.stderr)
+class _Queued(QueueHandler):
+    """Hands lines to a thread that writes them: whoever reads the log slowly holds up no request.
+
+    Where it is not read at all, lines are dropped once the queue is full.
+    """
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        with suppress(queue.Full):
+            self.queue.put_nowait(record)
+
+
+@contextmanager
+def log_lines() -> Iterator[None]:
+    """Send this package's lines, and what uvicorn warns of, to stderr while the block runs."""
+    lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES)
+    handler = _Queued(lines)
     handler.setFormatter(JsonLines())
     for name, level in (("adhere.service", logging.INFO), ("uvicorn", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)
         logger.propagate = False
+    writer = QueueListener(lines, logging.StreamHandler(sys.stderr))
+    writer.start()
+    try:
+        yield
+    finally:
+        with suppress(queue.Full):
+            writer.stop()
 
 
 def log(event: str, *, level: int = logging.INFO, **fields: Any) -> None:

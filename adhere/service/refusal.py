@@ -41,6 +41,7 @@ class Refused(BaseModel):
 REASONS = {
     400: "The body is no strict JSON",
     401: "The bearer token is missing or wrong",
+    403: "The server is asked by a name that is not a loopback one, and has no token",
     408: "The body did not arrive in time",
     413: "The body is longer than allowed",
     422: "The body is JSON and not what is taken here",

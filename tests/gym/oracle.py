@@ -17,7 +17,15 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-COUNTS = ("reward", "n_true", "n_false", "n_null", "n_skipped", "n_error", "isr_pass")
+COUNTS: tuple[str, ...] = (
+    "reward",
+    "n_true",
+    "n_false",
+    "n_null",
+    "n_skipped",
+    "n_error",
+    "isr_pass",
+)
 COUNTS += ("isr_counted", "by_dimension", "by_type", "query_id", "turn_id")
 
 
