@@ -8,8 +8,12 @@
     bodies.py      bodies within limits, as strict JSON
     forms.py       what ``/v1/verify`` takes and returns
     items.py       from these to rows of a dataset
+    results.py     and back from judged rows
+    requests.py    what the routes share
     gym.py         NeMo Gym's contract: its forms, rewards
-    gym_metrics.py … and its aggregate metrics
+    gym_metrics.py … its aggregate metrics
+    gym_routes.py  … its endpoints
+    machine_routes.py  health, figures, what verdicts rest on
     engine.py      from a row to its verdicts
     batches.py     many items, streamed
     metrics.py     Prometheus
