@@ -28,6 +28,8 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from adhere.client import ChatClient, Endpoint, Failure, Reply
+from adhere.config.schema import Local, Retry
 from adhere.engines import (
     EngineSpec,
     LocalServer,
@@ -37,6 +39,8 @@ from adhere.engines import (
     serve,
 )
 from adhere.errors import EngineError
+from adhere.gpus import Request
+from adhere.jobs import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 30.0
@@ -45,7 +49,7 @@ TIMEOUT_S = 30.0
 # name of its second one, ignores SIGTERM when told to, and keeps two children, one of them in a
 # session of its own.
 FAKE = """
-import http.server, json, signal, socket, subprocess, sys
+import http.server, json, os, signal, socket, subprocess, sys, threading
 port, name, flags = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 if "stubborn" in flags:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -64,6 +68,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def do_POST(self):
+        self.send_response(500)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        self.close_connection = True
+        threading.Timer(0.5, os._exit, [7]).start()
 
 class Server(http.server.HTTPServer):
     allow_reuse_address = False
@@ -254,6 +265,26 @@ def test_command_that_does_not_exist(tmp_path: Path) -> None:
         local_server(tmp_path / "log", lambda _port: ["no-such-engine"]),
     ):
         pass
+
+
+def test_a_server_that_dies_of_its_last_request_is_reported_as_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setattr(serving, "serve", lambda _spec, log: local_server(log, fake()))
+    spec = EngineSpec(engine="vllm", model_path="m", served_model_name="m", max_model_len=512)
+    local = Local(model_path="m", max_model_len=512, num_gpus=0)
+    wanted = Endpoint("", "configs/m.yaml", retry=Retry(attempts=1))
+    request = Request("configs/m.yaml", 0, 1, None, "auto")
+    failures: list[Reply | Failure] = []
+
+    async def work(clients: Sequence[ChatClient]) -> None:
+        failures.append(await clients[0].complete({"messages": []}))
+
+    served = serving.Served(local, spec, log, wanted, request)
+    with pytest.raises(EngineError, match=r"died while it was needed: it exited with status 7"):
+        serving.with_servers(served, {}, work)
+    assert isinstance(failures[0], Failure), "the work itself had ended before"
 
 
 def test_server_that_never_gets_ready(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import aiohttp
 import yarl
 
 from adhere.client.counting import count_request, parse_count
-from adhere.client.endpoint import ClientCounts, Endpoint
+from adhere.client.endpoint import LOST, ClientCounts, Endpoint
 from adhere.client.manners import Manners
 from adhere.client.reply import Failure, Reply, classify, parse_completion
 from adhere.config.schema import Retry
@@ -32,7 +32,6 @@ _REFUSALS_BEFORE_GIVING_UP = 200
 # So many requests in a row that spent their patience and met nobody who answered mean that the
 # endpoint is gone, though it was there before.
 _LOST_BEFORE_GIVING_UP = 100
-_LOST = frozenset({"unreachable", "timeout", "connection_lost", "server_error"})
 _CONNECT_S = 30.0
 # Longest wait for a count of tokens, and the answers of servers that do not count.
 _COUNT_S = 30.0
@@ -103,7 +102,7 @@ class ChatClient:
 
     def _settled(self, outcome: Reply | Failure) -> Reply | Failure:
         """Count what a request came to. Raises EndpointError when going on is pointless."""
-        lost = isinstance(outcome, Failure) and outcome.kind in _LOST
+        lost = isinstance(outcome, Failure) and outcome.kind in LOST
         self._lost_in_a_row = self._lost_in_a_row + 1 if lost else 0
         if isinstance(outcome, Failure):
             self.counts.failures[outcome.kind] += 1

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from adhere.config.schema import Retry
 
+# Failures in which nobody answered that could have.
+LOST = frozenset({"unreachable", "timeout", "connection_lost", "server_error"})
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -50,3 +53,8 @@ class ClientCounts:
     throttled: int = 0
     throttled_s: float = 0.0
     least_concurrency: int | None = None
+
+    @property
+    def lost(self) -> int:
+        """How many requests were given up because nobody answered."""
+        return sum(self.failures[kind] for kind in LOST)

@@ -16,6 +16,9 @@ from adhere.gpus import Grant, Request, granted
 from adhere.jobs.endpoints import local_endpoint
 
 T = TypeVar("T")
+# An engine that fails its requests may be dying, and take a moment to end (s). Waiting for that
+# after the last request tells a dead server, with its log, from an endpoint that failed.
+_LAST_WORDS_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,10 @@ async def _ask(
 ) -> T:
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(ChatClient(e)) for e in endpoints]
-        return await work(clients)
+        result = await work(clients)
+        if any(client.counts.lost for client in clients):
+            await asyncio.sleep(_LAST_WORDS_S)
+        return result
 
 
 async def _while_alive(servers: Sequence[LocalServer], work: Coroutine[Any, Any, T]) -> T:
