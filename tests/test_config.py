@@ -200,7 +200,7 @@ WRONG = {
     ),
     "extra_body in itself": (
         one_mode("extra_body: &a {b: *a}"),
-        ["modes.m.extra_body: contains itself or is nested too deeply"],
+        ["configs/m.yaml: not valid YAML: line 4, column 19: a value contains itself"],
     ),
     "two switches": (
         one_mode("enable_thinking: true, extra_body: {chat_template_kwargs: {x: 1}}"),
@@ -314,6 +314,12 @@ def test_wrong_judge(write: Write, text: str, expected: str) -> None:
         (GLOBAL + "checkers: {workers: -1}\n", "checkers.workers: found -1: must be at least 0"),
         (GLOBAL + "policy: adher\n", "policy: found 'adher': must be `adhere`, `upstream-2025` o"),
         (GLOBAL + "gpus: all\n", "gpus: found 'all': must be a list or `auto`"),
+        (
+            GLOBAL + "gpus: [-1, 2]\n",
+            "gpus: found a list: '-1' is no device: write an index from 0",
+        ),
+        (GLOBAL + "gpus: ['a,b']\n", "gpus: found a list: 'a,b' is no device"),
+        (GLOBAL + "gpus: [a, b, a]\n", "gpus: found a list: names a more than once"),
         (GLOBAL.replace("[eval]", "[]"), "default_datasets: found a list: must not be empty"),
         (GLOBAL.replace("[eval]", "[evl]"), "default_datasets: 'evl' is not in `datasets` (eval)"),
         (GLOBAL.replace("eval:", "2026:"), "datasets: the name 2026 is not text: put it in quote"),

@@ -17,7 +17,8 @@ from adhere.config.strict_yaml import read_located
 from adhere.data import Row, load, load_rows
 from adhere.errors import DataError
 from adhere.instruction_set import read_set, reference, schema, to_rows
-from adhere.jsonio import read_json
+from adhere.jsonio import canonical, read_json
+from adhere.judging.evidence import Evidence
 from adhere.rule_steps import REGISTRIES
 
 ITEM: dict[str, Any] = {
@@ -594,3 +595,42 @@ def test_the_example_of_the_page_loads(write: Write) -> None:
     example = page.split("```yaml\n", 1)[1].split("```", 1)[0]
     assert [row["id"] for row in load("d", write(example)).rows] == ["product", "complaint"]
     VALIDATOR.validate(read_located(write(example), "set").content)
+
+
+# What a fresh pair of eyes found
+
+
+def test_a_compact_form_that_asks_for_nothing_is_refused_with_its_line(write: Write) -> None:
+    told = problem(write({"items": [item(constraints={"json": False})]}))
+    assert "line 5: item a: constraints: ask for nothing" in told
+
+
+def test_a_set_that_contains_itself_is_refused_with_its_line(write: Write) -> None:
+    text = "items:\n- &x\n  id: a\n  instruction: i\n  input: *x\n  constraints: {json: true}\n"
+    assert "not valid YAML: line 2, column 3: a value contains itself" in problem(write(text))
+
+
+def test_aliases_that_blow_up_are_refused(write: Write) -> None:
+    levels = "".join(
+        f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 10)}]\n" if n else "x0: &x0 [0]\n"
+        for n in range(8)
+    )
+    assert "aliases (*name) make more than 1,000,000 values" in problem(
+        write(levels + "items: *x7\n")
+    )
+
+
+def test_a_trajectory_that_does_not_say_its_tools_has_those_of_its_item() -> None:
+    output = {
+        "content": "done",
+        "trajectory": {"steps": [{"action": {"tool": "hack", "args": {}}}]},
+    }
+    rule = canonical({"rule": "no_unknown_tool", "args": {}}).decode()
+    tools = [{"type": "function", "function": {"name": "lookup"}}]
+    assert Evidence(output).apply(rule, "done").verdict is None
+    assert Evidence(output, tools).apply(rule, "done").verdict is False
+    assert (
+        Evidence(output, [{"type": "function", "function": {"name": "hack"}}])
+        .apply(rule, "done")
+        .verdict
+    )

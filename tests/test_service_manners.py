@@ -59,6 +59,8 @@ def test_others_need_a_token() -> None:
         pass
     with pytest.raises(ConfigError, match="no such address"):
         listen(Settings(host="no.such.host.invalid"))
+    with pytest.raises(ConfigError, match="--port: found 99999: must be from 0"):
+        listen(Settings(port=99999))
     with listen(Settings()) as taken, pytest.raises(ConfigError, match="cannot listen there"):
         listen(Settings(port=taken.getsockname()[1]))
     assert TOKEN not in repr(Settings(token=TOKEN))

@@ -227,6 +227,19 @@ def _texts(value: Any) -> Any:
     return value
 
 
+def _devices(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse names that CUDA_VISIBLE_DEVICES would take for something else than one device."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9][\w./:-]*", name):
+            raise ValueError(f"{name!r} is no device: write an index from 0, a UUID or a MIG name")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"names {', '.join(twice)} more than once")
+    return names
+
+
+Devices = Annotated[tuple[str, ...], BeforeValidator(_texts), AfterValidator(_devices)]
+
+
 def _decimal(value: Any) -> Any:
     # As it is written: the binary fraction nearest to 0.1 is not 0.1.
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -311,7 +324,7 @@ class Local(Strict):
         description="GPUs that one server takes. Default: as many as `gpus` names, else "
         "`tensor_parallel_size` (`vllm`), 0 (`llamacpp`). 0 shows the server no GPU.",
     )
-    gpus: Annotated[tuple[str, ...], BeforeValidator(_texts)] | None = Field(
+    gpus: Devices | None = Field(
         None,
         description="Particular devices (indices, UUIDs or MIG names) instead of any free ones of "
         "the pool; with `num_gpus`, any so many of them. A cluster gives a job its devices itself.",
@@ -625,7 +638,7 @@ class GlobalConfig(Strict):
     )
     policy: PolicyName = Field("adhere", description="How verdicts are counted.")
     results_root: str = Field("results", description="Where everything generated goes.")
-    gpus: Annotated[tuple[str, ...], BeforeValidator(_texts)] | Literal["auto"] = Field(
+    gpus: Devices | Literal["auto"] = Field(
         "auto",
         description="The GPUs of this machine that local models share: a list of indices, UUIDs "
         "or MIG names, or `auto` for all that the driver shows; fewer where CUDA_VISIBLE_DEVICES "

@@ -15,6 +15,8 @@ from yaml.constructor import ConstructorError
 from adhere.errors import ConfigError
 
 _TAG = "tag:yaml.org,2002:"
+# Far beyond any file that people write.
+_MOST_VALUES = 1_000_000
 _KNOWN = ("null", "bool", "int", "float", "str", "seq", "map")
 
 
@@ -72,6 +74,8 @@ class Located:
         loader = _Loader(text)
         try:
             self._node = loader.get_single_node()
+            if self._node is not None:
+                _check_aliases(self._node, (), [0])
             self.content = None if self._node is None else loader.construct_document(self._node)
         finally:
             loader.dispose()
@@ -93,6 +97,29 @@ class Located:
             mark, node = found[0].start_mark, found[1]
         mark = mark or (node.start_mark if node is not None else None)
         return mark.line + 1 if mark is not None else 1
+
+
+def _check_aliases(node: yaml.Node, around: tuple[int, ...], count: list[int]) -> None:
+    """Refuse what contains itself, and what aliases blow up; ``count`` is of the values so far.
+
+    Raises ConstructorError naming the place.
+    """
+    count[0] += 1
+    if count[0] > _MOST_VALUES:
+        problem = f"aliases (*name) make more than {_MOST_VALUES:,} values of this file"
+        raise ConstructorError(None, None, problem, node.start_mark)
+    if id(node) in around:
+        raise ConstructorError(
+            None, None, "a value contains itself (&name, *name)", node.start_mark
+        )
+    inside = (*around, id(node))
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            _check_aliases(key, inside, count)
+            _check_aliases(value, inside, count)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _check_aliases(value, inside, count)
 
 
 def read_yaml(path: Path, shown: str) -> dict[str, Any]:

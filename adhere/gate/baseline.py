@@ -69,7 +69,8 @@ def path_of(folder: str, dataset: str) -> Path:
 
 def read(path: Path) -> Baseline | None:
     """Read a baseline; None where there is none. Raises DataError naming file and key."""
-    return read_record(path, Baseline) if path.exists() else None
+    remedy = "Restore the file as it was stored: a new baseline would take what is judged now"
+    return read_record(path, Baseline, remedy) if path.exists() else None
 
 
 def store(folder: str, records: list[Record]) -> None:

@@ -1,7 +1,7 @@
 """The gate's checks: each threshold passes, fails, or the set holds not enough evidence."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from adhere.config.schema import METRICS, Gate
@@ -79,8 +79,18 @@ def judge(record: Record, entry: Entry | None, gate: Gate, expected_runs: int) -
         _no_worse(record, comparison, gate, metric, gate.no_worse[metric])
         for metric in gate.no_worse
     ]
+    if len(record.runs) < expected_runs:
+        checks = [_unsettled(check, len(record.runs), expected_runs) for check in checks]
     notes = [*_notes(record, expected_runs), *(comparison.notes if comparison else ())]
     return Judged(record, entry, comparison, tuple(checks), tuple(notes))
+
+
+def _unsettled(check: Check, runs: int, expected: int) -> Check:
+    """Return a check that no longer passes, since runs are missing that could change it."""
+    if check.outcome is not Outcome.PASS:
+        return check
+    why = f"met, but only {runs} of {expected} runs are scored"
+    return replace(check, outcome=Outcome.UNCLEAR, why=why)
 
 
 def _check_known(record: Record, metric: str) -> None:

@@ -118,7 +118,7 @@ def _answer(row: Row, raw: dict[str, Any]) -> str:
     """Return what the constraint is about: the answer, or the trajectory as judges see it."""
     from adhere.judging.evidence import Evidence
 
-    return Evidence(row["output"]).about(raw)
+    return Evidence(row["output"], row.get("tools")).about(raw)
 
 
 def _requirement(raw: dict[str, Any]) -> str:

@@ -61,7 +61,7 @@ def _row(placed: Placed, read: ReadSet, template: str) -> Row:
     row: Row = {
         "id": item.id,
         "input": _messages(placed, defaults),
-        "constraints": list(_constraints(placed, provenance, template)),
+        "constraints": _constraints(placed, provenance, template),
         **{key: value for key, value in shared.items() if value is not None},
     }
     if problems := check_tools(row):
@@ -132,7 +132,18 @@ def _fill(pattern: re.Pattern[str], text: str, values: Mapping[str, str]) -> str
     return pattern.sub(lambda match: values[match[1]], text).strip()
 
 
-def _constraints(placed: Placed, provenance: Provenance | None, template: str) -> Iterator[Row]:
+def _constraints(placed: Placed, provenance: Provenance | None, template: str) -> list[Row]:
+    """Return an item's constraints, of whatever form."""
+    rows = list(_each_constraint(placed, provenance, template))
+    if not rows:
+        raise placed.problem(
+            ("constraints",),
+            "constraints: ask for nothing (`false` asks for nothing): there is nothing to follow",
+        )
+    return rows
+
+
+def _each_constraint(placed: Placed, provenance: Provenance | None, template: str) -> Iterator[Row]:
     item = placed.item
     questions = _Questions(template, item)
     written = item.constraints if isinstance(item.constraints, list) else []

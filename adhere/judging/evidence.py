@@ -1,6 +1,7 @@
 """What an item is judged by: its final answer, and the trajectory that led to it, where kept."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one row."""
+    """The evidence of one row: its output, and the tools that the item says were on offer."""
 
     output: Row
+    offered: Sequence[Mapping[str, Any]] | None = None
 
     @property
     def answer(self) -> str:
@@ -30,9 +32,17 @@ class Evidence:
         content, format = self.output.get("trajectory"), self.output.get("trajectory_format")
         if content is None:
             return None
-        from adhere.trajectories import load_one
+        from adhere.trajectories import Tool, load_one
 
-        return load_one(content, format=format, name="output.trajectory")
+        found = load_one(content, format=format, name="output.trajectory")
+        if found.tools is not None or self.offered is None:
+            return found
+        # Many formats do not say what was offered; the item then does.
+        functions = [tool["function"] for tool in self.offered]
+        tools = tuple(
+            Tool(f["name"], f.get("parameters"), f.get("description", "")) for f in functions
+        )
+        return replace(found, tools=tools)
 
     @cached_property
     def rendered(self) -> str:

@@ -124,7 +124,7 @@ def _to_judge(run: JudgeRun) -> Iterator[Work]:
         chains = constraints(row)
         prompts = [step.text for chain in chains for step in chain.steps]
         numbers = iter(occurrences(prompts))
-        evidence = Evidence(row["output"])
+        evidence = Evidence(row["output"], row.get("tools"))
         if evidence.trajectory is not None:
             row["trajectory_steps"] = len(evidence.trajectory.steps)
         for chain in chains:

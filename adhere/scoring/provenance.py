@@ -97,7 +97,11 @@ def read_judge_run(results: Path) -> JudgeRun:
     return read_record(path, JudgeRun) if path.exists() else JudgeRun()
 
 
-def read_record(path: Path, model: type[_Model]) -> _Model:
+def read_record(
+    path: Path,
+    model: type[_Model],
+    remedy: str = "Remove the file and run the stage that writes it again",
+) -> _Model:
     """Read one JSON file into a record. Raises DataError naming file, key and what was found."""
     try:
         return model.model_validate(jsonio.read_json(path))
@@ -105,6 +109,5 @@ def read_record(path: Path, model: type[_Model]) -> _Model:
         problem = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in problem["loc"]) or "top"
         raise DataError(
-            f"{path}: {key}: found {problem['input']!r:.60}: {problem['msg']}. "
-            "Remove the file and run the stage that writes it again"
+            f"{path}: {key}: found {problem['input']!r:.60}: {problem['msg']}. {remedy}"
         ) from None

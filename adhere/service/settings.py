@@ -10,6 +10,7 @@ from adhere.errors import ConfigError
 Reward = Literal["isr", "csr"]
 LOOPBACK = "127.0.0.1"
 _SHORTEST_TOKEN = 16
+_LAST_PORT = 65535
 _MIB = 2**20
 
 
@@ -62,6 +63,8 @@ def listen(settings: Settings) -> socket.socket:
 
     Raises ConfigError where the address cannot be had, or is open to others without a token.
     """
+    if not 0 <= settings.port <= _LAST_PORT:
+        raise ConfigError(f"--port: found {settings.port}: must be from 0 (any) to {_LAST_PORT}")
     try:
         found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
