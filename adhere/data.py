@@ -253,7 +253,7 @@ def _check_rule(step: object) -> list[str]:
     try:
         load_step(step)
     except DataError as error:
-        return [str(error)]
+        return str(error).splitlines()
     return []
 
 

@@ -634,3 +634,10 @@ def test_a_trajectory_that_does_not_say_its_tools_has_those_of_its_item() -> Non
         .apply(rule, "done")
         .verdict
     )
+
+
+def test_every_line_about_a_rule_names_its_place(write: Write) -> None:
+    rule = {"rule": "contains_all", "args": {"keywords": [True, 3]}}
+    told = problem(write({"items": [item(constraints=[rule])]}))
+    assert "keywords.0" in told and "keywords.1" in told
+    assert all("set.yaml: line 6: item a: constraints.0: " in line for line in told.splitlines())

@@ -193,7 +193,8 @@ def _constraint(
     problems = check_constraint(row)
     if problems:
         where = ("constraints", str(index))
-        raise placed.problem(where, f"constraints.{index}: {'; '.join(problems)}")
+        told = (placed.problem(where, f"constraints.{index}: {problem}") for problem in problems)
+        raise DataError("\n".join(map(str, told)))
     return row
 
 
