@@ -390,9 +390,9 @@ def test_what_a_check_inherits(check: Check) -> None:
         "        except OSError: pass\n"
         "    return str(found) + ' '.join(sorted(os.environ))\n"
     )
-    # Nothing but /dev/null and its own channel.
+    # Nothing but /dev/null and its own pipes.
     value = check(source, "").value
-    assert value == str([True, True, True, False]) + (
+    assert value == str([True, True, True, False, False]) + (
         "LC_ALL OMP_NUM_THREADS OPENBLAS_NUM_THREADS PYTHONHASHSEED TZ"
     )
 

@@ -36,18 +36,18 @@ _MESSAGE_CHARS: Final = 300
 _DETAIL_CHARS: Final = 500
 
 
-def run(channel: int, source: bytes, text: bytes) -> NoReturn:
-    """Run one check and send its result through ``channel``; never returns.
+def run(question: int, answer: int, source: bytes, text: bytes) -> NoReturn:
+    """Run one check and write its result to the pipe ``answer``; never returns.
 
-    The nonce that marks the result as genuine is read from the channel only now that the checker
-    has returned, so it is in no frame, closure or object that a checker could come across.
+    The nonce that marks the result as genuine is read from the pipe ``question`` only now that the
+    checker has returned, so it is in no frame, closure or object that a checker could come across.
     """
     code = EXIT_UNREPORTED
     try:
         kind, payload = _check(source, text)
-        nonce = read(channel, NONCE_BYTES)
+        nonce = read(question, NONCE_BYTES)
         if len(nonce) == NONCE_BYTES:
-            _send(channel, nonce + REPLY.pack(kind, len(payload)) + payload)
+            _send(answer, nonce + REPLY.pack(kind, len(payload)) + payload)
             code = 0
         else:
             code = EXIT_NO_NONCE
@@ -128,8 +128,8 @@ def _message(error: object) -> str:
         return ""
 
 
-def _send(channel: int, frame: bytes) -> None:
+def _send(answer: int, frame: bytes) -> None:
     """Write a whole frame."""
     view = memoryview(frame)
     while view:
-        view = view[write(channel, view) :]
+        view = view[write(answer, view) :]

@@ -12,7 +12,7 @@ import math
 import os
 import resource
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -24,9 +24,15 @@ _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_SET_NO_NEW_PRIVS: Final = 38
 
-_STACK_BYTES: Final = 8 << 20
-_OPEN_FILES: Final = 64
-_SIGNALS: Final = 64
+# What the server needs no more of than a check: no file grows, no core is written.
+_LIMITS: Final = {
+    resource.RLIMIT_STACK: 8 << 20,
+    resource.RLIMIT_NOFILE: 64,
+    resource.RLIMIT_FSIZE: 0,
+    resource.RLIMIT_CORE: 0,
+    # Signals that wait are counted by user: a check may not use up what others need.
+    resource.RLIMIT_SIGPENDING: 64,
+}
 
 # The first of these that exists is the current folder of every check. The first is empty on every
 # Linux, nobody can write to it, root included, and its name is the same everywhere: a verdict that
@@ -54,7 +60,8 @@ class Confinement:
         everything below it; SIGCONT on the parent's death wakes a server that a checker has
         stopped. As subreaper it becomes the parent of daemons that checkers leave behind, and can
         kill them. The last steps take from it root's powers, which it does not need, and the system
-        calls that it has no use for.
+        calls that it has no use for. What a check inherits is set here, since each step after a
+        fork costs every check.
         """
         _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -62,6 +69,9 @@ class Confinement:
         _prefer_for_oom_kill()
         _enter_first(_EMPTY_FOLDERS)
         os.umask(0o077)
+        _limit(_LIMITS)
+        # Nothing for other processes of this user, checks above all, to look into.
+        _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         self._server = os.getpid()
         _drop_capabilities()
         self._landlock = _landlock()
@@ -77,8 +87,6 @@ class Confinement:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self._server:
             os._exit(1)
-        # No core for the system to keep, and nothing for other checks of this user to look into.
-        _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         for which, pair in limits:
             resource.setrlimit(which, pair)
         if self._landlock:
@@ -91,19 +99,13 @@ class Confinement:
 def limits(timeout_s: float, memory_mb: int) -> Limits:
     """Return the resource limits of a check: seconds of processor time, MiB of address space.
 
-    No file may grow, no core is written, and no further process or thread starts (root is exempt
-    from that one). The limit on processor time is a second line: the server watches the clock.
+    No further process or thread starts (root is exempt from that one). The limit on processor time
+    is a second line: the server watches the clock.
     """
     seconds = math.ceil(timeout_s) + 1
     wanted = {
         resource.RLIMIT_CPU: (seconds, seconds + 1),
-        resource.RLIMIT_STACK: (_STACK_BYTES, _STACK_BYTES),
-        resource.RLIMIT_NOFILE: (_OPEN_FILES, _OPEN_FILES),
-        resource.RLIMIT_FSIZE: (0, 0),
-        resource.RLIMIT_CORE: (0, 0),
         resource.RLIMIT_NPROC: (0, 0),
-        # Signals that wait are counted by user: a check may not use up what others need.
-        resource.RLIMIT_SIGPENDING: (_SIGNALS, _SIGNALS),
         resource.RLIMIT_AS: (memory_mb << 20, memory_mb << 20),
     }
     return tuple((which, _at_most(which, pair)) for which, pair in wanted.items())
@@ -132,6 +134,12 @@ def _drop_capabilities() -> None:
         return
     kept = (ctypes.c_uint32 * 6)(*(bits & _KEPT_CAPABILITIES for bits in sets[:2]))
     _libc.capset(header, kept)
+
+
+def _limit(limits: Mapping[int, int]) -> None:
+    """Set limits of this process, soft and hard."""
+    for which, value in limits.items():
+        resource.setrlimit(which, _at_most(which, (value, value)))
 
 
 def _at_most(which: int, pair: tuple[int, int]) -> tuple[int, int]:

@@ -41,7 +41,7 @@ class Kind(IntEnum):
 
 
 FROM_CHILD: Final = frozenset(
-    {Kind.TRUE, Kind.FALSE, Kind.NONE, Kind.TEXT, Kind.ERROR, Kind.NOT_DEFINED}
+    map(int, (Kind.TRUE, Kind.FALSE, Kind.NONE, Kind.TEXT, Kind.ERROR, Kind.NOT_DEFINED))
 )
 
 
@@ -60,7 +60,7 @@ def reply(kind: int, payload: bytes = b"") -> bytes:
     return REPLY.pack(kind, len(payload)) + payload
 
 
-def parse_result(data: bytes, nonce: bytes) -> tuple[Kind, bytes] | None:
+def parse_result(data: bytearray, nonce: bytes) -> tuple[int, bytes] | None:
     """Return kind and payload if ``data`` is exactly one result with this nonce, else None."""
     start = NONCE_BYTES + REPLY.size
     if len(data) < start or data[:NONCE_BYTES] != nonce:
@@ -68,4 +68,4 @@ def parse_result(data: bytes, nonce: bytes) -> tuple[Kind, bytes] | None:
     kind, size = REPLY.unpack_from(data, NONCE_BYTES)
     if kind not in FROM_CHILD or len(data) - start != size:
         return None
-    return Kind(kind), data[start:]
+    return kind, bytes(data[start:])

@@ -72,12 +72,15 @@ class Landlock:
         self._rules = _call(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled), 0)
         for path in dict.fromkeys(_readable()):
             self._allow(path, _READ_FILE)
-        self._flags = self._known(_QUIET)
         self._allow(os.devnull, _READ_FILE | _WRITE_FILE)
+        # Converted here, not by every check.
+        numbers = (_RESTRICT_SELF, self._rules, self._known(_QUIET))
+        self._restrict = tuple(map(ctypes.c_long, numbers))
 
     def enforce(self) -> None:
         """Hold the current process to the rules for good. Raises OSError."""
-        _call(_RESTRICT_SELF, self._rules, self._flags)
+        if _libc.syscall(*self._restrict) != 0:
+            raise _error()
         os.close(self._rules)
 
     def _known(self, rights: tuple[tuple[int, int], ...]) -> int:
@@ -112,6 +115,10 @@ def _call(number: int, *arguments: object) -> int:
     """Make a system call. Raises OSError."""
     result = int(_libc.syscall(ctypes.c_long(number), *arguments))
     if result < 0:
-        error = ctypes.get_errno()
-        raise OSError(error, f"landlock: {os.strerror(error)}")
+        raise _error()
     return result
+
+
+def _error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, f"landlock: {os.strerror(number)}")

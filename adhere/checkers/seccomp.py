@@ -22,7 +22,7 @@ _READING: Final = """
     open openat access faccessat faccessat2 stat lstat fstat newfstatat statx statfs fstatfs
     getdents64 readlink readlinkat getcwd chdir fchdir umask fadvise64
 """
-# To descriptors that are open already: pipes, /dev/null, the result's channel.
+# To descriptors that are open already: pipes, /dev/null, the result's pipe.
 _WRITING: Final = "write writev pwrite64 pwritev pwritev2"
 _MEMORY: Final = "brk mmap munmap mremap mprotect madvise mincore msync"
 _KNOWING: Final = """
@@ -38,7 +38,6 @@ _WAITING: Final = """
 # What the server needs to run checks, and what a check gives up with the second filter.
 _SERVING: Final = """
     fork clone kill tkill tgkill setsid prctl prlimit64 landlock_restrict_self
-    socketpair sendto recvfrom shutdown
 """
 
 _FCNTL: Final = (
@@ -93,6 +92,8 @@ def base(machine: str, *, writing: bool) -> bytes:
     rules["clone3"] = UNKNOWN
     rules["fcntl"] = (argument(1, *_FCNTL),)
     rules["ioctl"] = (argument(1, *_IOCTL),)
+    # A pair within the process, which asyncio makes; nothing can be connected or sent elsewhere.
+    rules["socketpair"] = (argument(0, socket.AF_UNIX),)
     if not writing:
         forbidden = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
         rules["open"] = (argument(1, 0, mask=forbidden),)
@@ -106,6 +107,4 @@ def check(machine: str, pid: int) -> bytes:
     rules["kill"] = rules["tkill"] = rules["tgkill"] = (argument(0, pid),)
     rules["prctl"] = (argument(0, _PR_SET_NAME, _PR_GET_NAME, _PR_GET_DUMPABLE),)
     rules["prlimit64"] = (argument(0, 0, pid), *null(2))
-    # A pair within the process, which asyncio makes; nothing can be connected or sent elsewhere.
-    rules["socketpair"] = (argument(0, socket.AF_UNIX),)
     return assemble(machine, rules, ALLOW)

@@ -10,12 +10,11 @@ import importlib
 import os
 import select
 import signal
-import socket
-from typing import Final, NamedTuple
+from typing import Final
 
 from adhere.checkers.confine import Confinement
-from adhere.checkers.frames import REPLY, REQUEST, Kind, reply
-from adhere.checkers.supervise import Check, end_descendants, supervise
+from adhere.checkers.frames import REQUEST, Kind, encode, reply
+from adhere.checkers.supervise import Check, end, end_descendants, start, watch
 
 # What checkers import, loaded once so that it costs a check nothing.
 _PRELOADED: Final = (
@@ -34,36 +33,23 @@ _PRELOADED: Final = (
 # Sent to whole jobs by terminals and schedulers: the judging process decides what they mean.
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _PARENT_CHECK_MS: Final = 5000
+_CHUNK: Final = 1 << 20
+_CHECK: Final = int(Kind.CHECK)
+_ACCEPTED: Final = reply(Kind.ACCEPTED)
 
 
 class _GoneError(Exception):
     """The judging process is gone."""
 
 
-class _Request(NamedTuple):
-    kind: Kind
-    timeout_s: float
-    memory_mb: int
-    source: bytes
-    text: bytes
-
-
 class _Control:
     """The server's end of the socket to the judging process."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
         self._parent = os.getppid()
         self._poll = select.poll()
-        self._poll.register(connection, select.POLLIN)
-
-    def fileno(self) -> int:
-        """Return the descriptor, for polling."""
-        return self._socket.fileno()
-
-    def close(self) -> None:
-        """Close this process's copy of the descriptor."""
-        self._socket.close()
+        self._poll.register(descriptor, select.POLLIN)
 
     def check_parent(self) -> None:
         """Raise _GoneError when the judging process has died though its socket is still open."""
@@ -72,29 +58,34 @@ class _Control:
 
     def cancelled(self) -> bool:
         """Read the request that arrived during a check; it can only be to cancel it."""
-        return self.receive().kind is Kind.CANCEL
+        return self.receive() is None
 
-    def receive(self) -> _Request:
-        """Wait for the next request. Raises _GoneError when there will be none."""
+    def receive(self) -> Check | None:
+        """Wait for the next request; None where it is to cancel. Raises _GoneError at the end."""
         kind, timeout_s, memory_mb, source, text = REQUEST.unpack(self._exactly(REQUEST.size))
-        body = self._exactly(source + text)
-        return _Request(Kind(kind), timeout_s, memory_mb, body[:source], body[source:])
+        if kind != _CHECK:
+            return None
+        return Check(timeout_s, memory_mb, self._exactly(source), self._exactly(text))
 
     def send(self, data: bytes) -> None:
         """Send everything."""
-        self._socket.sendall(data)
+        sent = os.write(self.descriptor, data)
+        while sent < len(data):
+            sent += os.write(self.descriptor, memoryview(data)[sent:])
 
     def _exactly(self, size: int) -> bytes:
-        buffer = bytearray(size)
-        view = memoryview(buffer)
-        while view:
+        """Read ``size`` bytes; in most cases all are there at once."""
+        data = b""
+        pieces = []
+        while size:
             while not self._poll.poll(_PARENT_CHECK_MS):
                 self.check_parent()
-            count = self._socket.recv_into(view)
-            if count == 0:
+            data = os.read(self.descriptor, min(size, _CHUNK))
+            if not data:
                 raise _GoneError
-            view = view[count:]
-        return bytes(buffer)
+            size -= len(data)
+            pieces.append(data)
+        return data if len(pieces) < 2 else b"".join(pieces)
 
 
 def main() -> None:
@@ -105,7 +96,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for name in _PRELOADED:
         importlib.import_module(name)
-    control = _Control(socket.socket(fileno=os.dup(0)))
+    control = _Control(os.dup(0))
     _silence_standard_streams()
     confinement = Confinement()
     gc.collect()
@@ -121,14 +112,24 @@ def main() -> None:
 
 
 def _serve(control: _Control, confinement: Confinement) -> None:
-    """Answer one request; a CANCEL that came too late for its check is passed over."""
-    request = control.receive()
-    if request.kind is not Kind.CHECK:
+    """Answer one request; a CANCEL that came too late for its check is passed over.
+
+    When the answer goes out no process of the check lives; also none does when this raises.
+    """
+    check = control.receive()
+    if check is None:
         return
-    control.send(reply(Kind.ACCEPTED))
-    check = Check(request.timeout_s, request.memory_mb, request.source, request.text)
-    kind, payload = supervise(check, control, confinement)
-    control.send(REPLY.pack(kind, len(payload)) + payload)
+    control.send(_ACCEPTED)
+    try:
+        process = start(check, control, confinement)
+    except OSError as error:
+        control.send(reply(Kind.KILLED, encode(f"no process could be started for it: {error}")))
+        return
+    try:
+        answer = reply(*watch(process, control))
+    finally:
+        end(process)
+    control.send(answer)
 
 
 def _silence_standard_streams() -> None:

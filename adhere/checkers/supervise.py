@@ -1,21 +1,26 @@
-"""Fork one check, watch it to its end, and kill and reap whatever it left."""
+"""Fork one check, watch it to its end, and kill and reap whatever it left.
+
+After a fork server and check share their memory, and the first of them to write to a page has it
+copied: also the count of references to an object is written. Each such page costs microseconds, and
+together they are most of what a check costs. So what runs for every check is few plain functions
+over descriptors, and makes few objects.
+"""
 
 import contextlib
 import os
 import select
 import signal
-import socket
 import time
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from adhere.checkers import child
-from adhere.checkers.confine import Confinement, limits
+from adhere.checkers.confine import Confinement, Limits, limits
 from adhere.checkers.frames import MAX_BYTES, NONCE_BYTES, REPLY, Kind, encode, parse_result
 
 _MAX_RESULT: Final = NONCE_BYTES + REPLY.size + MAX_BYTES
 _CHUNK: Final = 1 << 16
-# How long an end that no descriptor announces may go unnoticed: first figure while the channel is
+# How long an end that no descriptor announces may go unnoticed: first figure while the pipe is
 # open (only a process that a checker left behind holds it then), second once it is closed.
 _TICK_MS: Final = 50
 _CLOSED_TICK_MS: Final = 1
@@ -31,18 +36,11 @@ class Check(NamedTuple):
     text: bytes
 
 
-class Closable(Protocol):
-    """A descriptor of the server's that a check must not hold."""
-
-    def close(self) -> None:
-        """Close this process's copy of it."""
-
-
-class Control(Closable, Protocol):
+class Control(Protocol):
     """The connection over which a check can be cancelled."""
 
-    def fileno(self) -> int:
-        """Return the descriptor, readable when something has come."""
+    descriptor: int
+    """Readable when something has come."""
 
     def check_parent(self) -> None:
         """Raise when the judging process has died."""
@@ -51,120 +49,138 @@ class Control(Closable, Protocol):
         """Read what has come and say whether it cancels the check; raise when the peer is gone."""
 
 
-class _Process:
-    """A forked check and its channel: the nonce goes in, one result should come out."""
+class Process(NamedTuple):
+    """A check that runs: its process, the pipe for its result, what marks it, and when to end."""
 
-    def __init__(self, check: Check, control: Control, confinement: Confinement) -> None:
-        self.deadline = time.monotonic() + check.timeout_s
-        self.data = bytearray()
-        self.channel, theirs = socket.socketpair()
-        with theirs:
-            self.pid = _fork(check, confinement, (control, self.channel), theirs)
-        # Made after the fork: the child has no copy but the one that waits in its channel.
-        self.nonce = os.urandom(NONCE_BYTES)
-        with contextlib.suppress(ConnectionError):
-            self.channel.sendall(self.nonce)
-            self.channel.shutdown(socket.SHUT_WR)
-
-    def watch(self, control: Control) -> tuple[Kind, bytes]:
-        """Read the channel until a result is in, the process has ended or its time is up."""
-        poller = select.poll()
-        poller.register(self.channel, select.POLLIN)
-        poller.register(control.fileno(), select.POLLIN)
-        tick = _TICK_MS
-        while (left := self.deadline - time.monotonic()) > 0:
-            ready = {number for number, _ in poller.poll(min(tick, left * 1000))}
-            if control.fileno() in ready and control.cancelled():
-                return Kind.CANCELLED, b""
-            if self.channel.fileno() in ready:
-                if not self._read():
-                    if result := parse_result(bytes(self.data), self.nonce):
-                        return result
-                    poller.unregister(self.channel)
-                    tick = _CLOSED_TICK_MS
-                if len(self.data) > _MAX_RESULT:
-                    return self._no_result()
-            elif os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                self._drain()
-                return parse_result(bytes(self.data), self.nonce) or self._no_result()
-            else:
-                control.check_parent()
-        return Kind.TIMEOUT, b""
-
-    def end(self) -> None:
-        """Kill and reap the process and everything it started."""
-        self.channel.close()
-        for kill in (os.kill, os.killpg):
-            with contextlib.suppress(ProcessLookupError):
-                kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        end_descendants()
-
-    def _read(self) -> bool:
-        """Read one piece; False at the end of the channel."""
-        try:
-            piece = self.channel.recv(_CHUNK)
-        except ConnectionError:
-            return False
-        self.data += piece
-        return bool(piece)
-
-    def _drain(self) -> None:
-        """Read what is in the channel without waiting for more."""
-        self.channel.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while len(self.data) <= _MAX_RESULT and self._read():
-                pass
-
-    def _no_result(self) -> tuple[Kind, bytes]:
-        """Say why there is no result, from what was written and how the process ended."""
-        if self.data:
-            return Kind.PROTOCOL, encode(f"wrote {len(self.data)} bytes that are no result")
-        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        if ended is None or ended.si_code == os.CLD_EXITED:
-            code = ended.si_status if ended else 0
-            if code == child.EXIT_NO_NONCE:
-                return Kind.PROTOCOL, b"took the mark that its result must carry"
-            if code == child.EXIT_UNCONFINED:
-                return Kind.KILLED, b"not run: its process could not be confined"
-            return Kind.KILLED, encode(f"exited with code {code} before it had a result")
-        if ended.si_status == signal.SIGXCPU:
-            return Kind.TIMEOUT, b""
-        return Kind.KILLED, encode(f"killed by {_signal_name(ended.si_status)}")
+    pid: int
+    result: int
+    nonce: bytes
+    deadline: float
 
 
-def supervise(check: Check, control: Control, confinement: Confinement) -> tuple[Kind, bytes]:
-    """Run one check; return what it sent, or why it sent nothing.
-
-    When this returns, or raises because the judging process is gone, no process of the check lives.
-    """
-    try:
-        process = _Process(check, control, confinement)
-    except OSError as error:
-        return Kind.KILLED, encode(f"no process could be started for it: {error}")
-    try:
-        return process.watch(control)
-    finally:
-        process.end()
-
-
-def _fork(
-    check: Check, confinement: Confinement, servers: Iterable[Closable], theirs: socket.socket
-) -> int:
-    """Return the pid of a process that runs the check and then exits; it closes the server's."""
+def start(check: Check, control: Control, confinement: Confinement) -> Process:
+    """Fork a process that runs the check and then exits. Raises OSError where none can be made."""
+    deadline = time.monotonic() + check.timeout_s
     allowance = limits(check.timeout_s, check.memory_mb)
-    pid = os.fork()
-    if pid != 0:
-        return pid
+    pipes: list[int] = []
+    try:
+        # The nonce goes down the first, one result should come up the second.
+        pipes += os.pipe()
+        pipes += os.pipe()
+        pid = os.fork()
+    except OSError:
+        for descriptor in pipes:
+            os.close(descriptor)
+        raise
+    question, nonce, result, answer = pipes
+    if pid == 0:
+        servers = control.descriptor, nonce, result
+        _run(check, confinement, allowance, servers, question, answer)
+    os.close(question)
+    os.close(answer)
+    return Process(pid, result, _mark(nonce), deadline)
+
+
+def _run(
+    check: Check,
+    confinement: Confinement,
+    allowance: Limits,
+    servers: tuple[int, ...],
+    question: int,
+    answer: int,
+) -> NoReturn:
+    """Be the check's process: give up what is the server's, and more, and run the source."""
     code = child.EXIT_UNCONFINED
     try:
         for descriptor in servers:
-            descriptor.close()
+            os.close(descriptor)
         confinement.enter(allowance)
         code = child.EXIT_UNREPORTED
-        child.run(theirs.fileno(), check.source, check.text)
+        child.run(question, answer, check.source, check.text)
     finally:
         os._exit(code)
+
+
+def _mark(pipe: int) -> bytes:
+    """Make a check's nonce and leave it in its pipe.
+
+    Made after the fork: the check has no copy but the one that waits there.
+    """
+    nonce = os.urandom(NONCE_BYTES)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(pipe, nonce)
+    os.close(pipe)
+    return nonce
+
+
+def watch(process: Process, control: Control) -> tuple[int, bytes]:
+    """Wait until a result is in, the process has ended or its time is up.
+
+    Return what it sent, or why it sent nothing: a kind and its payload. Raises what ``control``
+    raises when the judging process is gone.
+    """
+    pid, result, nonce, deadline = process
+    data = bytearray()
+    poller = select.poll()
+    poller.register(result, select.POLLIN)
+    poller.register(control.descriptor, select.POLLIN)
+    tick = _TICK_MS
+    while (left := deadline - time.monotonic()) > 0:
+        ready = [number for number, _ in poller.poll(min(tick, left * 1000))]
+        if control.descriptor in ready:
+            if control.cancelled():
+                return Kind.CANCELLED, b""
+        elif result in ready:
+            piece = os.read(result, _CHUNK)
+            data += piece
+            if not piece:
+                poller.unregister(result)
+                tick = _CLOSED_TICK_MS
+            elif found := parse_result(data, nonce):
+                return found
+            elif len(data) > _MAX_RESULT:
+                return _no_result(pid, data)
+        elif os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            _drain(result, data)
+            return parse_result(data, nonce) or _no_result(pid, data)
+        else:
+            control.check_parent()
+    return Kind.TIMEOUT, b""
+
+
+def end(process: Process) -> None:
+    """Kill and reap a check's process and everything it started."""
+    os.close(process.result)
+    os.kill(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    os.waitpid(process.pid, 0)
+    end_descendants()
+
+
+def _drain(result: int, data: bytearray) -> None:
+    """Read what is in the pipe without waiting for more."""
+    os.set_blocking(result, False)
+    with contextlib.suppress(BlockingIOError):
+        while len(data) <= _MAX_RESULT and (piece := os.read(result, _CHUNK)):
+            data += piece
+
+
+def _no_result(pid: int, data: bytearray) -> tuple[int, bytes]:
+    """Say why there is no result, from what was written and how the process ended."""
+    if data:
+        return Kind.PROTOCOL, encode(f"wrote {len(data)} bytes that are no result")
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    if ended is None or ended.si_code == os.CLD_EXITED:
+        code = ended.si_status if ended else 0
+        if code == child.EXIT_NO_NONCE:
+            return Kind.PROTOCOL, b"took the mark that its result must carry"
+        if code == child.EXIT_UNCONFINED:
+            return Kind.KILLED, b"not run: its process could not be confined"
+        return Kind.KILLED, encode(f"exited with code {code} before it had a result")
+    if ended.si_status == signal.SIGXCPU:
+        return Kind.TIMEOUT, b""
+    return Kind.KILLED, encode(f"killed by {_signal_name(ended.si_status)}")
 
 
 def end_descendants() -> None:

@@ -42,8 +42,7 @@ pause 34 -              kill 62 129             tkill 200 130           tgkill 2
 futex 202 98            set_robust_list 273 99  set_tid_address 218 96  rseq 334 293
 restart_syscall 219 128                         exit 60 93              exit_group 231 94
 fork 57 -               clone 56 220            clone3 435 435          wait4 61 260
-waitid 247 95           socketpair 53 199       sendto 44 206           recvfrom 45 207
-shutdown 48 210         prctl 157 167           setsid 112 157
+waitid 247 95           socketpair 53 199       prctl 157 167           setsid 112 157
 landlock_create_ruleset 444 444                 landlock_add_rule 445 445
 landlock_restrict_self 446 446                  seccomp 317 277         socket 41 198
 """
