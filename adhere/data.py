@@ -4,15 +4,16 @@ Rows are kept exactly as they are in the file; ``Constraint`` reads them toleran
 an item is its position, of a constraint its position in the item: ids repeat and may be absent.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from adhere import labels
 from adhere.errors import DataError
 from adhere.jsonio import canonical, dumps, fingerprint, read_json, read_jsonl
+from adhere.names import limited
 from adhere.tools import check_tools
 
 StepType = Literal["llm", "llm_conditional_check", "code", "rule"]
@@ -21,8 +22,6 @@ JUDGED = frozenset({"llm", "llm_conditional_check"})
 Row = dict[str, Any]
 # What a model sees of an item beside its messages, where the item has it.
 _SEEN = ("tools", "tool_responses", "max_turns")
-# Keys of a constraint as AgentIF's files misspell them, and what they are read as.
-MISSPELT = {"is meta": "is_meta", "is_meat": "is_meta", "other info": "other_info"}
 # What a step may require: every step is given the response, and nothing else.
 _REQUIRED_KEYS: tuple[list[str] | None, ...] = (None, [], ["response"])
 
@@ -74,6 +73,10 @@ class Dataset:
             return self
         return Dataset(self.name, self.path, self.rows[:limit], self.sha256, self.total)
 
+    def named(self, limit: int | None) -> str:
+        """Return the name under which ``first(limit)`` is kept: its own, if that is all of it."""
+        return limited(self.name, limit if limit is not None and limit < self.total else None)
+
 
 def label(index: int, row: Row) -> str:
     """Name an item for messages: its position from 1, with its id where it has one."""
@@ -99,14 +102,15 @@ def is_recorded(row: Row) -> bool:
     return row.get("trajectory") is not None
 
 
-def load_rows(path: Path) -> list[Row]:
+def load_rows(path: Path, *, unique_keys: bool = False) -> list[Row]:
     """Read rows from a JSON list or JSONL, plain or gzip, or from an instruction set.
 
-    Raises DataError.
+    ``unique_keys`` is for files that people write, as all sets are: it refuses an object that has
+    a key twice. Raises DataError.
     """
-    content = None
     if path.suffix not in (".yaml", ".yml"):
-        content = read_jsonl(path) if is_jsonl(path) else read_json(path)
+        read = read_jsonl if is_jsonl(path) else read_json
+        content = read(path, unique_keys=unique_keys)
         if not is_instruction_set(content):
             return as_rows(content, str(path))
     # Loading all rules takes a moment that other datasets need not wait for.
@@ -150,7 +154,7 @@ def load(name: str, path: Path) -> Dataset:
     Raises DataError naming the file, and the item, constraint and key of every problem (the first
     twenty of them).
     """
-    return as_dataset(name, path, load_rows(path), str(path))
+    return as_dataset(name, path, load_rows(path, unique_keys=True), str(path))
 
 
 def as_dataset(name: str, path: Path, rows: Sequence[Row], shown: str) -> Dataset:
@@ -193,7 +197,10 @@ def check(row: Row) -> list[str]:
     if not isinstance(constraints, list) or not constraints:
         return [*problems, "constraints: must be a list with at least one constraint"]
     for number, constraint in enumerate(constraints, start=1):
-        problems += [f"constraint {number}: {problem}" for problem in check_constraint(constraint)]
+        found = check_constraint(constraint)
+        if isinstance(constraint, dict):
+            found += labels.wrong(constraint)
+        problems += [f"constraint {number}: {problem}" for problem in found]
     return problems
 
 
@@ -238,7 +245,7 @@ def check_constraint(constraint: object) -> list[str]:
             found = step.get("type") if isinstance(step, dict) else step
             problems.append(f"{where}: type: found {found!r:.60}; allowed: {', '.join(STEP_TYPES)}")
         elif step["type"] == "rule":
-            problems += [f"{where}: exec: {problem}" for problem in _check_rule(step.get("exec"))]
+            problems += [f"{where}: exec: {problem}" for problem in check_rule(step.get("exec"))]
         elif not isinstance(step.get("exec"), str) or not step["exec"].strip():
             problems.append(f"{where}: exec: must be a text that is not empty")
         elif (keys := step.get("required_keys")) not in _REQUIRED_KEYS:
@@ -246,7 +253,8 @@ def check_constraint(constraint: object) -> list[str]:
     return problems
 
 
-def _check_rule(step: object) -> list[str]:
+def check_rule(step: object) -> list[str]:
+    """Return what is wrong with the ``exec`` of a step ``rule``."""
     # Loading all rules takes a moment that datasets without them need not wait for.
     from adhere.rule_steps import load_step
 
@@ -286,28 +294,3 @@ def asks_judge(rows: Sequence[Row]) -> bool:
     """Whether any step of any constraint asks a judge."""
     steps = (s for row in rows for raw in row["constraints"] for s in raw["evaluation"])
     return any(step["type"] in JUDGED for step in steps)
-
-
-def notes(rows: Sequence[Row]) -> list[str]:
-    """Return what is read otherwise than it stands in a checked dataset, one sentence a kind."""
-    raws = [raw for row in rows for raw in row["constraints"]]
-    found = Counter(key for raw in raws for key in MISSPELT if key in raw)
-    texts = [
-        f"{_many(found[key], 'constraint')} with `{key}`: read as `{right}`"
-        for key, right in MISSPELT.items()
-        if found[key]
-    ]
-    without = sum(row.get("id") is None for row in rows)
-    if without:
-        texts.append(f"{_many(without, 'item')} without `id`: known by position, as all are")
-    twins = occurrences([fingerprint([row["input"], row["constraints"]]) for row in rows])
-    if repeated := sum(number > 0 for number in twins):
-        texts.append(f"{_many(repeated, 'item')} the same as another one: kept, and counted apart")
-    own = sum("output" in row for row in rows)
-    if own:
-        texts.append(f"{_many(own, 'item')} with an `output` of its own: no model sees it")
-    return texts
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("s" if number != 1 else "")

@@ -8,7 +8,7 @@ import aiohttp
 import yarl
 
 from adhere import __version__
-from adhere.config.schema import Retry
+from adhere.config import Retry
 from adhere.errors import DataError
 from adhere.progress import Progress
 

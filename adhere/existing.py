@@ -31,6 +31,11 @@ def existing_results(root: Path) -> Iterator[Evaluation]:
             yield Evaluation(cell, judge)
 
 
+def existing_scores(root: Path) -> Iterator[Path]:
+    """Yield every score below ``root``, whatever its folders are named, in no order."""
+    yield from root.glob("scores/*/*/*/accuracy.json")
+
+
 def _cell_of(folder: str, run: str, dataset: str) -> Cell | None:
     """Read a cell from its path; None where the names are not the workflow's."""
     names, number = _MODEL_MODE.fullmatch(folder), _RUN.fullmatch(run)

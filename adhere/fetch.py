@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adhere.config.schema import Retry
-from adhere.data import Dataset, Row, as_dataset, as_rows, is_jsonl, load_rows, notes
+from adhere.config import Retry
+from adhere.data import Dataset, Row, as_dataset, as_rows, is_jsonl, load_rows
+from adhere.dataset_notes import notes
 from adhere.download import MAX_BYTES, download, without_secrets
 from adhere.errors import DataError
 from adhere.jsonio import dumps, fingerprint, loads, write_bytes

@@ -67,6 +67,21 @@ def items(accuracy_file: Path) -> Path:
     return accuracy_file.with_name("items.csv")
 
 
+def attempts(root: Path) -> Path:
+    """Which files were asked to be tried again, and when."""
+    return root / ".attempts.json"
+
+
+def served(root: Path, model: str) -> Path:
+    """Stamp of a local model's server: it has answered what was unfinished."""
+    return root / ".served" / f"{model}.json"
+
+
+def summary(root: Path) -> Path:
+    """The summary for people."""
+    return root / "summary.md"
+
+
 def gate(root: Path) -> Path:
     """What the last gate came to."""
     return root / "gate.json"

@@ -94,12 +94,57 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
-def read_json(path: Path) -> Any:
-    """Parse one JSON file. Raises DataError naming file, line and column."""
+def read_json(path: Path, *, unique_keys: bool = False) -> Any:
+    """Parse one JSON file; ``unique_keys`` refuses a key that an object has twice.
+
+    Files that people write are read so: of what stands there twice, one is a mistake. Raises
+    DataError naming file, line and column, or the key and where it is.
+    """
+    return _parsed(read_bytes(path), str(path), unique_keys)
+
+
+def _parsed(raw: bytes, shown: str, unique_keys: bool) -> Any:
     try:
-        return loads(read_bytes(path))
+        value = loads(raw)
+        repeated = _repeated_key(raw) if unique_keys else None
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not valid JSON: {error}") from None
+        raise DataError(f"{shown}: not valid JSON: {error}") from None
+    if repeated is not None:
+        path, key = repeated
+        where = f" in {path} (positions from 0)" if path else ""
+        raise DataError(f"{shown}: key {key!r:.60} is given twice{where}: keep one of them")
+    return value
+
+
+def _repeated_key(raw: bytes) -> tuple[str, str] | None:
+    """Return the path to an object of valid JSON that has a key twice, and the key."""
+    found: list[tuple[dict[str, Any], str]] = []
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            keys = [key for key, _ in pairs]
+            found.append((content, next(key for key in keys if keys.count(key) > 1)))
+        return content
+
+    text = raw.removeprefix(_BOM).decode("utf-8", "surrogatepass")
+    whole = json.loads(text, object_pairs_hook=made)
+    if not found:
+        return None
+    # The last to be made lies in no object that lost it by the same mistake.
+    wanted, key = found[-1]
+    path = next(path for path, content in _objects(whole, ()) if content is wanted)
+    return ".".join(path), key
+
+
+def _objects(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Yield every object inside a JSON value with the path to it."""
+    if isinstance(value, dict):
+        yield path, value
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, element in inside:
+        if isinstance(element, dict | list):
+            yield from _objects(element, (*path, str(key)))
 
 
 def lines(raw: bytes) -> Iterator[bytes]:
@@ -109,23 +154,19 @@ def lines(raw: bytes) -> Iterator[bytes]:
             yield line
 
 
-def read_jsonl(path: Path) -> list[Any]:
+def read_jsonl(path: Path, *, unique_keys: bool = False) -> list[Any]:
     """Parse one JSON value a line. Raises DataError naming file and line."""
-    return [value for _, value in numbered_lines(path)]
+    return [value for _, value in numbered_lines(path, unique_keys=unique_keys)]
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
+def numbered_lines(path: Path, *, unique_keys: bool = False) -> Iterator[tuple[int, Any]]:
     """Yield the number (from 1) and the value of every line that is not blank.
 
-    Raises DataError naming file and line.
+    ``unique_keys`` is as in ``read_json``. Raises DataError naming file and line.
     """
     for number, line in enumerate(read_bytes(path).removeprefix(_BOM).split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}: line {number}: not valid JSON: {error}") from None
+        if line.strip():
+            yield number, _parsed(line, f"{path}: line {number}", unique_keys)
 
 
 def dumps(value: Any, *, indent: bool = False) -> bytes:

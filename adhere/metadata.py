@@ -7,12 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from adhere import PROTOCOL, __version__
 from adhere.client import ChatClient
+from adhere.costs.tokens import Tokens
 from adhere.jsonio import write_json
 
 _PACKAGES = ("aiohttp", "orjson", "snakemake", "vllm", "xllamacpp")
@@ -71,7 +73,7 @@ def client_figures(clients: Sequence[ChatClient]) -> dict[str, Any]:
         "answered": sum(each.answered for each in counts),
         "retries": sum(each.retries for each in counts),
         "failures": dict(sum((each.failures for each in counts), Counter())),
-        "tokens": dict(sum((each.tokens for each in counts), Counter())),
+        "tokens": asdict(sum((each.tokens for each in counts), Tokens())),
         "throttled": sum(each.throttled for each in counts),
         "throttled_s": round(sum(each.throttled_s for each in counts), 1),
         "least_concurrency": min(lowered, default=None),

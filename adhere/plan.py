@@ -1,17 +1,19 @@
 """What a call computes: the selection on the command line applied to the configured project.
 
-Pure: nothing here reads results or starts anything.
+Nothing here reads results or starts anything; datasets are read where a limit asks for their size.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from adhere.config import GlobalConfig
 from adhere.config.load import Project, parse
 from adhere.config.problems import nearest
-from adhere.config.schema import GlobalConfig
-from adhere.errors import ConfigError
+from adhere.data import load_cached
+from adhere.errors import ConfigError, DataError
 from adhere.names import limited
 
 # Keys of `--config`. The second group overrides the field of that name in configs/global.yaml.
@@ -41,8 +43,9 @@ class Evaluation:
 class Plan:
     """The selected part of a project.
 
-    ``modes`` maps each selected model to its selected modes; ``datasets`` are the configured
-    names, without the limit. ``accept_dataset`` says that files of no known version are meant.
+    ``modes`` maps each selected model to its selected modes; ``passed_over`` are the enabled
+    models that have none of the modes asked for. ``datasets`` are the configured names, without
+    the limit. ``accept_dataset`` says that files of no known version are meant.
     ``calls_here`` says that jobs which only call an endpoint run where Snakemake runs, also when
     the others go to a cluster's nodes, which seldom reach the internet.
     """
@@ -55,6 +58,7 @@ class Plan:
     retry: bool = False
     accept_dataset: bool = False
     calls_here: bool = True
+    passed_over: tuple[str, ...] = ()
 
     @property
     def config(self) -> GlobalConfig:
@@ -68,11 +72,30 @@ class Plan:
 
     def cells(self) -> Iterator[Cell]:
         """Yield every prediction cell in a stable order."""
+        datasets = [self.name_of(dataset) for dataset in self.datasets]
         for model, modes in self.modes.items():
             for mode in modes:
                 for run in range(1, self.runs(model) + 1):
-                    for dataset in self.datasets:
-                        yield Cell(model, mode, run, limited(dataset, self.limit))
+                    for dataset in datasets:
+                        yield Cell(model, mode, run, dataset)
+
+    def name_of(self, dataset: str) -> str:
+        """Return the name of a dataset in results: with the limit, where that leaves items out."""
+        if self.limit is None or dataset not in self.config.datasets:
+            return limited(dataset, self.limit)
+        # One that cannot be read is complained about by whoever needs its items.
+        with suppress(DataError):
+            path = self.project.root / self.config.datasets[dataset]
+            return load_cached(dataset, path).named(self.limit)
+        return limited(dataset, self.limit)
+
+    def remarks(self) -> list[str]:
+        """Return what a selection leaves out without being told so, one sentence each."""
+        return [
+            f"passed over: {self.project.model_file(name)}: it has none of the modes asked for, "
+            f"only {', '.join(self.project.models[name].mode_names)}"
+            for name in self.passed_over
+        ]
 
     def runs(self, model: str) -> int:
         """Return how many runs a model has: what was recorded once is not repeated."""
@@ -102,13 +125,16 @@ def make_plan(project: Project, selection: Mapping[str, Any]) -> Plan:
             )
     project = _override(project, selection)
     config = project.config
-    models = _choose("models", selection, project.models, "configs/{}.yaml")
-    enabled = [n for n, m in project.models.items() if m.enabled]
+    named = _choose("models", selection, project.models, "configs/{}.yaml")
+    models = [n for n, m in project.models.items() if m.enabled] if named is None else named
+    modes = _modes(project, models, selection)
+    if named is not None:
+        _refuse_without_mode(project, modes, selection)
     judges = _choose("judges", selection, project.judges, "judge_configs/{}.yaml")
     datasets = _choose("datasets", selection, config.datasets, "configs/global.yaml")
     return Plan(
         project,
-        _modes(project, models if models is not None else enabled, selection),
+        {name: chosen for name, chosen in modes.items() if chosen},
         _default_first(
             judges if judges is not None else [n for n, j in project.judges.items() if j.enabled],
             config.default_judge,
@@ -118,6 +144,7 @@ def make_plan(project: Project, selection: Mapping[str, Any]) -> Plan:
         retry=_flag("retry", selection.get("retry", False)),
         accept_dataset=_flag("accept_dataset", selection.get("accept_dataset", False)),
         calls_here=_here(selection.get("calls", "here")),
+        passed_over=tuple(name for name, chosen in modes.items() if not chosen),
     )
 
 
@@ -159,6 +186,7 @@ def _choose(
 def _modes(
     project: Project, models: list[str], selection: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
+    """Return the selected modes of each model, none where it has none of those asked for."""
     every = {name: project.models[name].mode_names for name in models}
     if selection.get("modes") is None:
         return every
@@ -172,8 +200,21 @@ def _modes(
                 f"--config modes={mode}: no selected model has it{nearest(mode, offered)}; "
                 f"there are: {', '.join(offered) or 'none'}"
             )
-    chosen = {name: tuple(m for m in modes if m in wanted) for name, modes in every.items()}
-    return {name: modes for name, modes in chosen.items() if modes}
+    return {name: tuple(m for m in modes if m in wanted) for name, modes in every.items()}
+
+
+def _refuse_without_mode(
+    project: Project, modes: Mapping[str, tuple[str, ...]], selection: Mapping[str, Any]
+) -> None:
+    """Raise ConfigError where a model that is named has none of the modes asked for."""
+    for name, chosen in modes.items():
+        if not chosen:
+            wanted, has = words(selection["modes"]), project.models[name].mode_names
+            raise ConfigError(
+                f"--config modes={','.join(wanted)}: {project.model_file(name)} has none of them"
+                f"{nearest(wanted[0], has)}; it has: {', '.join(has)}: name another mode, or leave "
+                f"{name} out of `models`"
+            )
 
 
 def _default_first(judges: list[str], default: str) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from adhere.config.fields import Strict
 from adhere.config.load import parse
-from adhere.config.schema import Strict
 from adhere.config.strict_yaml import read_yaml
 from adhere.data import Dataset, load_cached
 from adhere.errors import DataError

@@ -31,7 +31,10 @@ from dataclasses import dataclass
 from adhere.code_regions import Regions, code_fences, code_spans
 
 _BLANKS = re.compile(r"[\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*")
+# How tags begin. Looked for first: most texts have none, and the search for whole tags is slow.
+_TAG_BEGINS = ("<", "[", "◁")
 _TAG = re.compile(
+    rf"(?=[{re.escape(''.join(_TAG_BEGINS))}])(?:"
     r"<[ \t]?(?P<slash>/?)[ \t]?"
     r"(?P<word>(?:[a-z]{1,16}[:_])?think(?:ing)?|thoughts?|reasoning|reflection)"
     r"(?:\s{1,3}[a-z_-]{1,20}=[^<>]{0,99}?)?\s{0,3}(?P<empty>/?)>"
@@ -40,7 +43,7 @@ _TAG = re.compile(
     r"|<\|(?:begin|(?P<thought>end))_of_thought\|>"
     r"|<\|(?:start|(?P<cohere>end))_thinking\|>"
     r"|<\|channel>thought|(?P<gemma><channel\|>)"
-    r"|<unused94>thought|(?P<medgemma><unused95>)",
+    r"|<unused94>thought|(?P<medgemma><unused95>))",
     re.IGNORECASE,
 )
 # What tells an opener from its closer; a tag without it is the name of its spelling.
@@ -101,16 +104,23 @@ def final_answer(text: str, prompt: str | None = None) -> FinalAnswer:
     channels = _split_channels(text)
     if channels is not None:
         return channels
-    tags = [_tag(match) for match in _TAG.finditer(text)]
+    tags = _tags(text)
     if not tags:
         return FinalAnswer(text, "", True)
     if prompt is not None:
-        asked = {_tag(match).name for match in _TAG.finditer(prompt)} & _WRITTEN
+        asked = {tag.name for tag in _tags(prompt)} & _WRITTEN
         return _Reply(text, [tag for tag in tags if tag.name not in asked]).split()
     answer = _Reply(text, tags).split()
     if _TAG_FOLLOWS.match(answer.text):
         return _Reply(text, [tag for tag in tags if tag.name not in _WRITTEN]).split()
     return answer
+
+
+def _tags(text: str) -> list[_Tag]:
+    """Return everything in a text that is spelled like a tag of thinking, in order."""
+    if not any(begin in text for begin in _TAG_BEGINS):
+        return []
+    return [_tag(match) for match in _TAG.finditer(text)]
 
 
 def _tag(match: re.Match[str]) -> _Tag:

@@ -21,6 +21,7 @@ where "not applicable" counts too and means that there is none. A word does not 
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from adhere.errors import ConfigError
@@ -47,6 +48,9 @@ def _kinds() -> dict[str, str]:
             words |= {verb + thing: "yes", f"不{verb}{thing}": "no", f"未{verb}{thing}": "no"}
     return words
 
+
+# Judges that keep to their protocol say the same few words thousands of times.
+_REMEMBERED_CHARS = 64
 
 _KIND = _kinds()
 _WORDS = frozenset(_KIND)
@@ -120,6 +124,11 @@ def parse(text: str, parser: str = "adhere") -> bool | None:
     except KeyError:
         allowed = ", ".join(PARSERS)
         raise ConfigError(f"parser: {parser!r} is not known; allowed: {allowed}") from None
+    return _remembered(function, text) if len(text) <= _REMEMBERED_CHARS else function(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(function: Callable[[str], bool | None], text: str) -> bool | None:
     return function(text)
 
 

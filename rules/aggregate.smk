@@ -11,8 +11,8 @@ localrules:
 rule aggregate:
     """Write the summary of everything that is scored."""
     input:
-        accuracies=plan("accuracies"),
-        changed=plan("changed_summary"),
+        accuracies=plan("score.wanted"),
+        changed=plan("aggregate.changed"),
     output:
         markdown="<results>/summary.md",
         json="<results>/summary.json",
@@ -23,9 +23,9 @@ rule aggregate:
     conda:
         "../envs/adhere.yaml"
     params:
-        rows=plan("rows"),
-        repeats=VIEW.repeats,
-        open_work=plan("open_work_marker"),
-        prices=plan("prices"),
+        rows=plan("aggregate.rows"),
+        repeats=VIEW.plan.config.repeats,
+        open_work=plan("aggregate.open_work_marker"),
+        prices=plan("aggregate.prices"),
     script:
         "../scripts/aggregate.py"

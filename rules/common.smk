@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 from snakemake.io import IOFile
@@ -10,7 +11,7 @@ from adhere.errors import AdhereError
 from adhere.gpus import mark_allocation
 from adhere.lifeline import export_workflow_pid, pass_on_sigterm
 from adhere.names import MODE_PATTERN
-from adhere.workflow import view
+from adhere.workflow import make_view
 
 
 def plainly(function, *arguments):
@@ -26,10 +27,11 @@ def on_record(path):
     return workflow.persistence.metadata(IOFile(path)) is not None
 
 
-VIEW = plainly(view, Path(), config, sys.argv[1:])
-VIEW.on_record = on_record
+VIEW = plainly(make_view, Path(), config, sys.argv[1:], on_record)
 if workflow.is_main_process:
     export_workflow_pid()
+    for remark in VIEW.plan.remarks():
+        print(remark, file=sys.stderr)
 if not workflow.subprocess_exec:
     mark_allocation(sent_away=workflow.remote_exec)
 
@@ -45,7 +47,7 @@ def share_gpus():
     if not planned or workflow.use_threads:
         return
     stated = workflow.global_resources.get("gpu").value
-    limit = plainly(VIEW.share_gpus, stated)
+    limit = plainly(VIEW.gpus.share, stated)
     if limit is not None and stated is None:
         workflow.register_resource("gpu", limit)
 
@@ -64,11 +66,11 @@ wildcard_constraints:
 
 
 def plan(question):
-    """Return a function of a job's wildcards that asks the plan (a method of adhere's View)."""
+    """Return a function of a job's wildcards that asks adhere's View, such as "judge.changed"."""
 
     def answer(wildcards):
         share_gpus()
-        return plainly(getattr(VIEW, question), wildcards)
+        return plainly(attrgetter(question)(VIEW), wildcards)
 
     return answer
 
@@ -85,13 +87,13 @@ def finish():
 
     Snakemake ends with 1 for any failed job, and the gate has a code for each outcome.
     """
-    message = plainly(VIEW.open_work)
+    message = plainly(VIEW.aggregate.open_work)
     if message:
         sys.exit(message)
-    if code := plainly(VIEW.gate_code):
+    if code := plainly(VIEW.teams.gate_code):
         sys.exit(code)
 
 
 def report_failure():
     """After a failed job: the summary still reports everything that is finished."""
-    plainly(VIEW.rebuild_summary)
+    plainly(VIEW.aggregate.rebuild)

@@ -10,7 +10,7 @@
 # while a cell is unfinished, so that one run more computes one run.
 
 
-if VIEW.predicts:
+if VIEW.call.predicts:
 
     rule serve:
         """Serve a local model once and answer all its unfinished cells into their journals."""
@@ -18,35 +18,35 @@ if VIEW.predicts:
             served=temp("<results>/.served/{model}.json"),
         log:
             "<logs>/serve/{model}.log",
-        priority: plan("priority") if workflow.is_main_process else 0
+        priority: plan("serve.priority") if workflow.is_main_process else 0
         conda:
             "../envs/vllm.yaml"
         resources:
-            gpu=plan("gpus"),
+            gpu=plan("serve.gpus"),
         params:
-            unfinished=plan("unfinished"),
+            unfinished=plan("serve.unfinished"),
         script:
             "../scripts/serve.py"
 
     rule predict:
         """Ask an API model one prediction file."""
         input:
-            dataset=ancient(plan("dataset_file")),
-            served=plan("served"),
-            changed=plan("changed_prediction"),
+            dataset=ancient(plan("datasets.file")),
+            served=plan("serve.stamp"),
+            changed=plan("predict.changed"),
         output:
             prediction="<results>/prediction/{model}__{mode}/run{run}/{dataset}.json",
         log:
             "<logs>/predict/{model}__{mode}/run{run}/{dataset}.log",
         wildcard_constraints:
-            model=VIEW.models(served=False),
+            model=VIEW.predict.models(served=False),
         localrule: VIEW.plan.calls_here
         conda:
             "../envs/adhere.yaml"
         params:
-            identity=plan("model_identity"),
-            inputs=plan("inputs_sha256"),
-            attempt=plan("predicting_attempt"),
+            identity=plan("predict.identity"),
+            inputs=plan("datasets.inputs_sha256"),
+            attempt=plan("predict.attempt"),
         script:
             "../scripts/predict.py"
 
@@ -56,4 +56,4 @@ if VIEW.predicts:
     use rule predict as collect with:
         """Write one prediction file of a local model from its journal."""
         wildcard_constraints:
-            model=VIEW.models(served=True),
+            model=VIEW.predict.models(served=True),

@@ -12,7 +12,7 @@ rule score:
     """Compute CSR, ISR and their breakdowns for one results file."""
     input:
         results="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/results.json",
-        changed=plan("changed_score"),
+        changed=plan("score.changed"),
     output:
         accuracy="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/accuracy.json",
         verdicts="<results>/scores/{model}__{mode}/run{run}_{judge}/{dataset}/verdicts.parquet",
@@ -22,6 +22,6 @@ rule score:
     conda:
         "../envs/adhere.yaml"
     params:
-        policy=VIEW.policy,
+        policy=VIEW.plan.config.policy,
     script:
         "../scripts/score.py"

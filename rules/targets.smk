@@ -15,7 +15,7 @@ localrules:
 rule predictions:
     """Ask the models; no judge."""
     input:
-        plan("predictions"),
+        plan("predict.wanted"),
 
 
 rule evaluations:
@@ -53,7 +53,7 @@ rule plan:
     conda:
         "../envs/adhere.yaml"
     params:
-        schedule=plan("schedule"),
+        schedule=plan("serve.schedule"),
     script:
         "../scripts/plan.py"
 

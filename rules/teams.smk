@@ -21,7 +21,7 @@ localrules:
 rule gate:
     """Compute what is selected and hold it against thresholds and the baseline."""
     input:
-        accuracies=plan("accuracies"),
+        accuracies=plan("score.wanted"),
         summary="<results>/summary.md",
     output:
         json="<results>/gate.json",
@@ -31,8 +31,8 @@ rule gate:
     conda:
         "../envs/adhere.yaml"
     params:
-        evaluated=plan("evaluated"),
-        call=plan("this_call"),
+        evaluated=plan("teams.evaluated"),
+        call=plan("teams.this_call"),
     script:
         "../scripts/gate.py"
 
@@ -40,13 +40,13 @@ rule gate:
 rule baseline:
     """Store what is judged as the baseline that gates compare with."""
     input:
-        accuracies=plan("accuracies"),
+        accuracies=plan("score.wanted"),
     log:
         "<logs>/baseline.log",
     conda:
         "../envs/adhere.yaml"
     params:
-        evaluated=plan("evaluated"),
+        evaluated=plan("teams.evaluated"),
     script:
         "../scripts/baseline.py"
 
@@ -54,13 +54,13 @@ rule baseline:
 rule archive:
     """Add what failed to the archive of failures."""
     input:
-        accuracies=plan("accuracies"),
+        accuracies=plan("score.wanted"),
     log:
         "<logs>/archive.log",
     conda:
         "../envs/adhere.yaml"
     params:
-        evaluated=plan("evaluated"),
+        evaluated=plan("teams.evaluated"),
     script:
         "../scripts/archive.py"
 
@@ -68,12 +68,12 @@ rule archive:
 rule spotcheck:
     """Draw verdicts of judges for people to label, and report on their labels."""
     input:
-        accuracies=plan("accuracies"),
+        accuracies=plan("score.wanted"),
     log:
         "<logs>/spotcheck.log",
     conda:
         "../envs/adhere.yaml"
     params:
-        evaluated=plan("evaluated"),
+        evaluated=plan("teams.evaluated"),
     script:
         "../scripts/spotcheck.py"

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from adhere.client import ChatClient, Endpoint, Reply
-from adhere.config.schema import Retry
+from adhere.config import Retry
 from adhere.jsonio import dumps, loads
 from adhere.metadata import client_figures
 from adhere.workers import drain

@@ -22,8 +22,8 @@ from adhere.batch.provider import Provider
 from adhere.batch.submissions import Submissions
 from adhere.client import Endpoint, Failure
 from adhere.client import Reply as ChatReply
+from adhere.config import Budget, JudgeConfig, ModelConfig, Prices, Retry
 from adhere.config.load import parse
-from adhere.config.schema import Budget, JudgeConfig, ModelConfig, Prices, Retry
 from adhere.costs.budget import BUDGET, Allowance
 from adhere.costs.expected import exactly
 from adhere.costs.forecast import Forecast

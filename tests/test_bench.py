@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from adhere.client import ChatClient, Endpoint, Failure, Reply
-from adhere.config.schema import Retry
+from adhere.config import Retry
 from bench.figures import Figure
 from bench.mock import Behaviour, running
 

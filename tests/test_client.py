@@ -20,7 +20,8 @@ from mock_endpoint import ErrorBody, MockConfig, MockEndpoint, Reply, Rule
 from adhere import client as package
 from adhere.client import ChatClient, Endpoint, Failure, chat
 from adhere.client.reply import Reply as ChatReply
-from adhere.config.schema import Retry
+from adhere.config import Retry
+from adhere.costs.tokens import Tokens
 from adhere.errors import EndpointError
 
 P = ParamSpec("P")
@@ -160,12 +161,7 @@ async def test_tokens_are_summed_as_the_server_counts_them() -> None:
     async with mocked(*rules) as (client, _):
         for text in ("full", "full", "odd", "none"):
             await client.complete(payload(text))
-        assert client.counts.tokens == {
-            "prompt": 20,
-            "completion": 10,
-            "cached": 8,
-            "reasoning": 6,
-        }
+        assert client.counts.tokens == Tokens(4, 2, 20, 8, 10, 6)
 
 
 # Retries

@@ -4,17 +4,29 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adhere.config import JudgeConfig, ModelConfig, Project, load_project, reference
+from adhere.config import (
+    GlobalConfig,
+    JudgeConfig,
+    ModelConfig,
+    Project,
+    Sampling,
+    load_project,
+    reference,
+)
+from adhere.config.global_file import PolicyName
+from adhere.config.judge_file import ParserName
 from adhere.config.load import parse
-from adhere.config.schema import GlobalConfig, Sampling
 from adhere.errors import ConfigError
 from adhere.prediction.model import mode_of
+from adhere.scoring import POLICIES
+from adhere.verdict import PARSERS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -276,9 +288,14 @@ def test_message_says_what_to_write_in_place_of_a_key_or_password(write: Write) 
 def test_problems_of_all_files_are_listed_at_once(write: Write) -> None:
     root = write(one_mode("temprature: 1, top_k: no"))
     (root / "configs" / "b.yaml").write_text("api: 1\n")
+    (root / "configs" / "global.yaml").write_text(GLOBAL + "repeat: 3\n")
+    (root / "judge_configs" / "j.yaml").write_text("temperature: 1\n")
     lines = message_of(root).splitlines()
-    assert [line.partition(": ")[0] for line in lines] == ["configs/b.yaml"] + 2 * [
-        "configs/m.yaml"
+    assert [line.partition(": ")[0] for line in lines] == [
+        "configs/global.yaml",
+        "configs/b.yaml",
+        *2 * ["configs/m.yaml"],
+        "judge_configs/j.yaml",
     ]
 
 
@@ -338,6 +355,18 @@ def test_wrong_judge(write: Write, text: str, expected: str) -> None:
 )
 def test_wrong_global(write: Write, text: str, expected: str) -> None:
     assert expected in message_of(write(globals_=text))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        ("{a: null}", "gpus: found `key: value` lines: must be a list or `auto`"),
+        ("[null]", "gpus.0: found nothing: must be text"),
+    ],
+)
+def test_what_fits_no_kind_is_told_once_and_where(write: Write, gpus: str, expected: str) -> None:
+    message = message_of(write(globals_=GLOBAL + f"gpus: {gpus}\n"))
+    assert message == f"configs/global.yaml: {expected}"
 
 
 def test_missing_global(write: Write) -> None:
@@ -751,3 +780,8 @@ def test_templates_shown_in_the_page_are_valid() -> None:
     assert len(blocks) == 2
     for block in blocks:
         parse(ModelConfig, yaml.safe_load(block), "configs/README.md")
+
+
+def test_policies_and_parsers_are_those_that_there_are() -> None:
+    assert set(get_args(PolicyName)) == set(POLICIES)
+    assert set(get_args(ParserName)) == set(PARSERS)

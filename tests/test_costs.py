@@ -16,8 +16,8 @@ from mock_endpoint import MockConfig, MockEndpoint, Reply, Rule
 from workflow_project import judge_config, model_config
 
 from adhere.client import ChatClient, Endpoint, Failure
+from adhere.config import Budget, GlobalConfig, JudgeConfig, ModelConfig, Prices
 from adhere.config.load import Project, parse
-from adhere.config.schema import Budget, GlobalConfig, JudgeConfig, ModelConfig, Prices
 from adhere.costs.answers import Answers
 from adhere.costs.budget import Allowance, MeteredClient, check_budget, spent_so_far
 from adhere.costs.expected import Span, mean_of, message_tokens, tokens_in

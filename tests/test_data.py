@@ -25,6 +25,7 @@ from adhere.data import (
     load_rows,
     occurrences,
 )
+from adhere.dataset_notes import notes
 from adhere.errors import DataError
 from adhere.jsonio import canonical
 
@@ -190,6 +191,15 @@ def test_no_damage_of_a_compressed_file_goes_unnoticed(tmp_path: Path) -> None:
             load_rows(written(tmp_path / "d.json", bytes(damaged)))
 
 
+def test_a_dataset_with_a_key_given_twice_is_refused(tmp_path: Path) -> None:
+    text = '[{"id": "a", "input": [], "constraints": [], "input": []}]'
+    path = written(tmp_path / "d.json", text.encode())
+    with pytest.raises(DataError, match="key 'input' is given twice in 0 "):
+        load("d", path)
+    # What the program wrote is read as it is.
+    assert load_rows(path)[0]["id"] == "a"
+
+
 def test_a_file_that_is_not_there_says_where_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"absent\.json: no such file"):
         load("d", tmp_path / "absent.json")
@@ -297,6 +307,37 @@ def test_all_problems_are_named_at_once_and_the_message_stays_short(tmp_path: Pa
     assert "item 1 (id q1): input: message 1" in lines[0]
     assert "item 1 (id q1): constraint 2: evaluation step 1: type: found 'yyy" in lines[1]
     assert max(map(len, lines)) < 400
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"dimension": 3}, "dimension: found 3: must be a text or null"),
+        ({"type": ["semantic", None]}, "type: found ['semantic', None]: must be a text, a list"),
+        ({"type": {"semantic": 1}}, "type: found {'semantic': 1}: must be a text, a list of"),
+    ],
+)
+def test_labels_that_scoring_would_refuse_are_refused_before(labels: Row, expected: str) -> None:
+    broken = row()
+    broken["constraints"][0] |= labels
+    (found,) = check(broken)
+    assert found.startswith(f"constraint 1: {expected}")
+
+
+def test_unusual_labels_are_named_once_and_counted(tmp_path: Path) -> None:
+    usual: Row = {"dimension": "conditional", "type": ["resource", "semantic"]}
+    odd: Row = {"dimension": "contitional", "type": ["resource", "size"]}
+    rows = [row(id=name) for name in "abc"]
+    for made, labels in zip(rows, (usual, odd, odd), strict=True):
+        made["constraints"][0] |= labels
+    loaded = load("d", written(tmp_path / "d.json", as_json(rows)))
+    assert [note for note in notes(loaded.rows) if "AgentIF's" in note] == [
+        "item 2 (id b) constraint 1 and 1 more: dimension 'contitional' is none of AgentIF's "
+        "(unconditional, conditional, example_driven): counted like any other, and a group of its "
+        "own in reports",
+        "item 2 (id b) constraint 1 and 1 more: type 'size' is none of AgentIF's (formatting, "
+        "semantic, resource): counted like any other, and a group of its own in reports",
+    ]
 
 
 def test_an_item_is_named_by_position_and_id() -> None:

@@ -29,7 +29,7 @@ import psutil
 import pytest
 
 from adhere.client import ChatClient, Endpoint, Failure, Reply
-from adhere.config.schema import Local, Retry
+from adhere.config import Local, Retry
 from adhere.engines import (
     EngineSpec,
     LocalServer,

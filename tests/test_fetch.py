@@ -20,9 +20,9 @@ from workflow_project import ROOT, WorkflowProject, make_project
 
 from adhere import download, fetch, sources
 from adhere.cli import Job
-from adhere.config import load_project
-from adhere.config.schema import Retry
-from adhere.data import Row, load, notes
+from adhere.config import Retry, load_project
+from adhere.data import Row, load
+from adhere.dataset_notes import notes
 from adhere.errors import AdhereError, ConfigError, DataError
 from adhere.fetch import Wanted
 from adhere.jobs.fetch import fetch_selected

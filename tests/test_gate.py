@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from adhere.config.schema import Gate
+from adhere.config import Gate
 from adhere.data import as_dataset
 from adhere.errors import ConfigError, DataError
 from adhere.gate import baseline

@@ -18,9 +18,8 @@ import pytest
 from fake_nvml import FakeGpu, FakeNvml
 
 from adhere import gpus
-from adhere.config import ModelConfig
+from adhere.config import Local, ModelConfig
 from adhere.config.load import parse
-from adhere.config.schema import Local
 from adhere.errors import AdhereError, ConfigError
 from adhere.gpus import Device, Request, Sharing, devices, grant, granted, leases, nvml, visible
 

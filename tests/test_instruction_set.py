@@ -277,13 +277,32 @@ WRONG: list[tuple[str, str]] = [
     ("  - id: a\n    constraints: {json: true}", "instruction: required, and missing"),
     (
         "  - id: a\n    instruction: x\n    constraints:\n      - rule: jsn",
-        "line 5: item a: constraints.0: evaluation step 1: exec: unknown rule `jsn` (did you mean "
-        "`json`?)",
+        "line 5: item a: constraints.0: unknown rule `jsn` (did you mean `json`?)",
     ),
     (
         "  - id: a\n    instruction: x\n    constraints:\n      - rule: json\n      - rule: words\n"
         "        args: {maximum: 2}",
-        "line 6: item a: constraints.1: evaluation step 1: exec: rule `words`: maximum: unknown",
+        "line 7: item a: constraints.1: rule `words`: maximum: unknown key (did",
+    ),
+    (
+        "  - id: a\n    instruction: x\n    constraints:\n      - args:\n          keywords:\n"
+        "            - one\n            - 2\n        rule: contains_any",
+        "line 8: item a: constraints.0: rule `contains_any`: keywords.1: found 2: must be text",
+    ),
+    (
+        "  - id: a\n    instruction: x\n    constraints:\n      - severity: must\n"
+        "        rule: contains_any",
+        "line 6: item a: constraints.0: rule `contains_any`: keywords: required, and missing",
+    ),
+    (
+        "  - id: a\n    instruction: x\n    constraints:\n      - severity: must\n"
+        "        evaluation: [{type: magic}]",
+        "line 6: item a: constraints.0: evaluation step 1: type: found 'magic'",
+    ),
+    (
+        "  - id: a\n    instruction: x\n    constraints:\n      - rule: json\n"
+        "        about: trajectory",
+        "line 5: item a: constraints.0: has `about` and no `ask`",
     ),
     (
         "  - id: a\n    instruction: x\n    constraints: {max_sentence: 2}",
@@ -321,7 +340,8 @@ WRONG: list[tuple[str, str]] = [
     (
         "  - id: a\n    instruction: x\n    constraints:\n      - rule: max_steps\n"
         "        args: {max: 3}\n        loose: true",
-        "which have no loose form",
+        "line 7: item a: constraints.0: loose: rule `max_steps` is over trajectories, which "
+        "have no loose form",
     ),
     (
         "  - id: a\n    instruction: x\n    constraints: {json: true}\n"
@@ -352,6 +372,18 @@ WRONG: list[tuple[str, str]] = [
         "  - id: a\n    instruction: x\n    constraints: {json: true}\n"
         "  - id: a\n    instruction: y\n    constraints: {json: true}",
         "line 5: id: found 'a', which is also that of",
+    ),
+    (
+        "  - id: a\n    instruction: x\n    constraints: {json: true}\n    input: 2026",
+        "line 5: item a: input: found 2026: must be text or `key: value` lines or a list",
+    ),
+    (
+        "  - id: a\n    instruction: x\n    constraints: {json: true}\n    layout: {user: null}",
+        "line 5: item a: layout: found `key: value` lines: must be `user` or `system` or a list",
+    ),
+    (
+        f"  - id: {'a' * 201}\n    instruction: x\n    constraints: {{json: true}}",
+        "must not have more characters than 200",
     ),
     ("  - just text", "line 2: found 'just text': must be `key: value` pairs"),
 ]  # fmt: skip
@@ -403,9 +435,31 @@ def test_jsonl_is_named_by_line_and_may_begin_with_defaults(write: Write) -> Non
     assert row["scenario"] == "s"
 
 
-def test_a_json_document_names_the_item(write: Write) -> None:
-    found = problem(write({"items": [item(), item(id="b", level="stp")]}, "set.json"))
-    assert "item 2: item b: level: unknown key" in found
+def test_defaults_come_first(write: Write) -> None:
+    lines = [{"defaults": {"scenario": "s"}}, item(), {"defaults": {"scenario": "t"}}]
+    found = problem(write("\n".join(json.dumps(line) for line in lines), "set.jsonl"))
+    assert "set.jsonl: line 3: defaults: they hold for all items" in found
+    found = problem(write(lines[1:], "set.yaml"))
+    assert "defaults: they hold for all items" in found
+
+
+def test_a_json_document_names_the_line(write: Write) -> None:
+    content = {"items": [item(), item(id="b", level="stp")]}
+    found = problem(write(json.dumps(content, indent=1), "set.json"))
+    number = json.dumps(content, indent=1).split("\n").index('   "level": "stp"') + 1
+    assert f"set.json: line {number}: item b: level: unknown key" in found
+    # Where lines tell nothing, or YAML cannot find them, the item is named.
+    for text in (json.dumps(content), json.dumps(content, indent="\t")):
+        found = problem(write(text, "set.json"))
+        assert "set.json: item 2: item b: level: unknown key" in found
+
+
+def test_a_key_given_twice_is_refused_in_every_form(write: Write) -> None:
+    text = json.dumps(item())[:-1] + ', "id": "b"}'
+    assert "line 1: key 'id' is given twice: keep" in problem(write(text, "set.jsonl"))
+    document = '{"items": [' + text + "]}"
+    assert "key 'id' is given twice in items.0 " in problem(write(document, "set.json"))
+    assert "key 'id' is given twice" in problem(write(document, "set.yaml"))
 
 
 # Recorded trajectories
@@ -640,4 +694,5 @@ def test_every_line_about_a_rule_names_its_place(write: Write) -> None:
     rule = {"rule": "contains_all", "args": {"keywords": [True, 3]}}
     told = problem(write({"items": [item(constraints=[rule])]}))
     assert "keywords.0" in told and "keywords.1" in told
-    assert all("set.yaml: line 6: item a: constraints.0: " in line for line in told.splitlines())
+    for number, line in zip((9, 10), told.splitlines(), strict=True):
+        assert f"set.yaml: line {number}: item a: constraints.0: rule `contains_all`: " in line

@@ -39,6 +39,33 @@ def shared_cases(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": 1, "b": 2, "a": 1}', "key 'a' is given twice: keep one"),
+        ('[{"b": {}}, {"b": [0, {"c": 1, "c": 2}]}]', "'c' is given twice in 1.b.1 (positions fr"),
+        # What a repeated key hides is not pointed at; the key that hides it is.
+        ('{"x": {"a": {"c": 1, "c": 2}, "a": 3}}', "key 'a' is given twice in x ("),
+        ('{"\\u0061": "\\ud800", "a": 2}', "key 'a' is given twice"),
+        ("\ufeff" + '{"a": "😀", "a": 2}', "key 'a' is given twice"),
+    ],
+)
+def test_a_key_given_twice_is_refused_where_people_write(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    one, many = tmp_path / "one.json", tmp_path / "many.jsonl"
+    one.write_text(text, encoding="utf-8")
+    many.write_text('{"a": {"a": 1}}\n' + text.removeprefix("\ufeff") + "\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        jsonio.read_json(one, unique_keys=True)
+    assert str(caught.value).startswith(f"{one}: ") and told in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        jsonio.read_jsonl(many, unique_keys=True)
+    assert str(caught.value).startswith(f"{many}: line 2: ") and told in str(caught.value)
+    jsonio.read_json(one)
+    assert len(jsonio.read_jsonl(many)) == 2
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         (b"[]", []),

@@ -18,8 +18,7 @@ from mock_endpoint import ErrorBody, MockConfig, MockEndpoint, Reply, Rule
 
 from adhere.checkers import CheckerPool
 from adhere.client import ChatClient, Endpoint
-from adhere.config import JudgeConfig
-from adhere.config.schema import Retry
+from adhere.config import JudgeConfig, Retry
 from adhere.data import Row
 from adhere.errors import DataError, EndpointError
 from adhere.journal import Journal, read

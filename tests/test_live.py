@@ -19,9 +19,8 @@ from mock_endpoint import (
 from workflow_project import ROOT, WorkflowProject, make_project
 
 from adhere.client import ChatClient, Endpoint
-from adhere.config import GlobalConfig, ModelConfig, Project
+from adhere.config import GlobalConfig, ModelConfig, Project, Retry
 from adhere.config.load import parse
-from adhere.config.schema import Retry
 from adhere.data import Dataset, Row, as_dataset, seen
 from adhere.errors import DataError
 from adhere.jsonio import read_json

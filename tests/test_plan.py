@@ -1,5 +1,6 @@
 """The selection on the command line, applied to a configured project."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adhere.config import GlobalConfig, JudgeConfig, ModelConfig, Project
+from adhere.data import load
 from adhere.errors import ConfigError
+from adhere.jsonio import write_json
 from adhere.names import check_mode_name, check_name, limited, unlimited
 from adhere.plan import OVERRIDES, SELECTION, Cell, Evaluation, make_plan
 
@@ -91,8 +94,28 @@ def test_modes_are_taken_where_a_model_has_them() -> None:
         "on": ("non-thinking",),
         "two": ("low",),
     }
-    assert make_plan(project(), {"modes": "low"}).modes == {"two": ("low",)}
     assert make_plan(project(), {"models": "off", "modes": "hidden"}).modes == {"off": ("hidden",)}
+
+
+def test_an_enabled_model_without_the_mode_is_passed_over_and_named() -> None:
+    plan = make_plan(project(), {"modes": "low"})
+    assert plan.modes == {"two": ("low",)}
+    assert plan.passed_over == ("on",)
+    assert plan.remarks() == [
+        "passed over: configs/on.yaml: it has none of the modes asked for, only thinking, "
+        "non-thinking"
+    ]
+    assert make_plan(project(), {"modes": "low,thinking"}).remarks() == []
+
+
+def test_a_named_model_without_the_mode_is_refused() -> None:
+    assert refused({"models": "two,on", "modes": "low,hiden"}).startswith("--config modes=hiden")
+    assert refused({"models": "two,on", "modes": "low"}) == (
+        "--config modes=low: configs/on.yaml has none of them; it has: thinking, non-thinking: "
+        "name another mode, or leave on out of `models`"
+    )
+    both = make_plan(project(), {"models": "two,on", "modes": "low,thinking"})
+    assert both.modes == {"two": ("thinking", "low"), "on": ("thinking",)}
 
 
 def test_modes_of_a_project_without_enabled_models() -> None:
@@ -121,6 +144,21 @@ def test_limited_runs_have_a_name_of_their_own() -> None:
     plan = make_plan(project(), {"limit": 20, "datasets": "eval,smoke", "repeats": 1})
     assert (plan.datasets, plan.limit) == (("eval", "smoke"), 20)
     assert {cell.dataset for cell in plan.cells()} == {"eval.first20", "smoke.first20"}
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1, "own.first1"), (2, "own"), (999, "own")])
+def test_a_limit_that_leaves_nothing_out_is_none(tmp_path: Path, limit: int, expected: str) -> None:
+    row = {
+        "input": [{"role": "user", "content": "x"}],
+        "constraints": [{"evaluation": [{"type": "llm", "exec": "Fine?"}]}],
+    }
+    write_json(tmp_path / "own.json", [row, row])
+    made = replace(project(datasets={"own": "own.json"}), root=tmp_path)
+    plan = make_plan(made, {"limit": limit, "datasets": "own", "models": "two", "repeats": 1})
+    assert {cell.dataset for cell in plan.cells()} == {expected}
+    whole = load("own", tmp_path / "own.json")
+    assert whole.named(limit) == expected
+    assert whole.named(None) == "own"
 
 
 def test_a_dataset_named_twice_runs_once() -> None:

@@ -22,9 +22,8 @@ from mock_endpoint import ErrorBody, MockConfig, MockEndpoint, Reply, Rule, coun
 from adhere import PROTOCOL, data, progress
 from adhere.client import ChatClient, Endpoint, Failure
 from adhere.client.reply import Reply as ChatReply
-from adhere.config import GlobalConfig, ModelConfig, Project
+from adhere.config import GlobalConfig, ModelConfig, Project, Retry
 from adhere.config.load import parse
-from adhere.config.schema import Retry
 from adhere.data import Dataset, Row
 from adhere.errors import DataError, EndpointError
 from adhere.jsonio import read_json, read_jsonl, write_json

@@ -28,7 +28,7 @@ from adhere.scheduling.durations import Record, Serving, Work, earlier_runs, est
 from adhere.scheduling.milp import ideal
 from adhere.scheduling.report import Beside, describe
 from adhere.scheduling.simulate import makespan, starts
-from adhere.workflow import view
+from adhere.workflow import make_view
 
 EPSILON = 1e-6
 
@@ -138,6 +138,20 @@ def test_a_chart_fits_a_terminal() -> None:
     assert "Asked over an API, and not scheduled: cloud." in text
     assert text.endswith("when no model that waits fits: local-judge.")
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_chart_names_the_devices_of_the_pool() -> None:
+    plan = schedule([Job("a", 2, 600.0), Job("b", 1, 900.0)], 3)
+    named = ("5", "GPU-3f2a19b0-77aa-4c11-9d55-0123456789ab", "MIG-a1")
+    text = describe(plan, True, Beside(), named)
+    chart = [line for line in text.splitlines() if line.startswith(("GPU", "MIG"))]
+    assert [line[:13] for line in chart] == ["GPU 5        ", "GPU-3f2a19b0 ", "MIG-a1       "]
+    assert {len(line) for line in chart} == {80}
+    # Without names, or where their beginnings are the same, they are numbered.
+    for names in ((), ("MIG-GPU-3f2a/1/0", "MIG-GPU-3f2a/2/0", "0")):
+        lines = describe(plan, True, Beside(), names).splitlines()
+        labels = [line[:6] for line in lines if line.startswith(("GPU", "MIG"))]
+        assert labels == ["GPU 0 ", "GPU 1 ", "GPU 2 "]
 
 
 # What Snakemake does
@@ -293,12 +307,13 @@ def project(tmp_path: Path) -> WorkflowProject:
 
 @pytest.mark.workflow
 def test_the_target_plan_shows_the_order_and_starts_nothing(project: WorkflowProject) -> None:
+    project.change_yaml("configs/global.yaml", gpus=["4", "5", "6", "7"])
     called = project.snakemake("plan", env={"CUDA_VISIBLE_DEVICES": None})
     assert called.code == 0, called.text
     assert called.jobs == {"plan": 1}
     assert "3 local models left to be served on 4 GPUs." in called.text
     assert re.search(r"^A +0:00 .* 3 +12 +large +hours_per_run$", called.text, re.M)
-    assert called.text.count("\nGPU ") == 4
+    assert re.findall(r"^GPU (\d) ", called.text, re.M) == ["4", "5", "6", "7"]
     assert "Asked over an API, and not scheduled: alpha." in called.text
     assert not (project.root / "results").exists()
 
@@ -313,13 +328,13 @@ def test_models_are_served_in_the_order_of_the_plan(project: WorkflowProject) ->
 
 
 def test_only_what_is_left_is_planned(project: WorkflowProject) -> None:
-    made = view(project.root, {"models": "large,alpha"}, ("plan",))
-    (job,) = made.serving_jobs
+    made = make_view(project.root, {"models": "large,alpha"}, ("plan",))
+    (job,) = made.serve.jobs
     assert (job.name, job.gpus, job.items) == ("large", 3, 12)
     journal = files.prediction_journal(project.root / "results", Cell("large", "plain", 1, "tiny"))
     journal.parent.mkdir(parents=True)
     journal.write_text("{}\n{}\n")
-    (left,) = view(project.root, {"models": "large"}, ("plan",)).serving_jobs
+    (left,) = make_view(project.root, {"models": "large"}, ("plan",)).serve.jobs
     assert left.items == 10
     assert left.seconds == pytest.approx(job.seconds * 10 / 12)
 

@@ -181,8 +181,27 @@ def test_hostile_bodies_are_refused(mock: RunningMock, path: str) -> None:
         async with serving(mock.judge_url) as service:
             for name, (body, status) in BAD.items():
                 assert (await service.raw(path, body))[0] == status, name
-            status, _ = await service.raw(path, json.dumps(rollout("x", SHORT)), "text/plain")
-            assert status == 422
+            for kind in ("text/plain", "application/x-www-form-urlencoded", "text/json", "json"):
+                body = json.dumps(rollout("x", SHORT)).encode()
+                assert await service.raw(path, body, kind) == (415, "content_type")
+
+    asyncio.run(main())
+
+
+def test_a_wrong_content_type_is_named(mock: RunningMock) -> None:
+    async def main() -> None:
+        async with serving(mock.judge_url) as service:
+            body = json.dumps(rollout("x", SHORT))
+            url = f"{service.url}/verify"
+            async with service.session.post(url, data=body) as answer:
+                told = (await answer.json())["error"]["message"]
+            assert told == (
+                "the body is sent as text/plain: send it with `Content-Type: application/json`"
+            )
+            for kind in ("application/json; charset=utf-8", "application/vnd.mine+json"):
+                headers = {"Content-Type": kind}
+                async with service.session.post(url, data=body, headers=headers) as answer:
+                    assert answer.status == 200, kind
 
     asyncio.run(main())
 

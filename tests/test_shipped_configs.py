@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adhere.config import ModelConfig, Project, Sampling, load_project
-from adhere.config.schema import NOT_SENT
+from adhere.config.sampling import NOT_SENT
 from adhere.engines import EngineSpec, vllm
 from adhere.plan import make_plan
 from adhere.prediction.model import mode_of

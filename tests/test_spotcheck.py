@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from adhere import files, jsonio
-from adhere.config.schema import Spotcheck
+from adhere.config import Spotcheck
 from adhere.csv_table import read_csv, write_csv
 from adhere.errors import DataError
 from adhere.gate.correct import Posterior, corrected, judge_reports

@@ -233,6 +233,16 @@ def test_limited_run_is_apart_and_reused(fresh: WorkflowProject, mock: RunningMo
     assert rows[:2] == first
     summary = fresh.json("results/summary.json")
     assert len(summary["groups"]) == 2
+    # A limit that leaves nothing out is the full run, which is there.
+    assert fresh.plan("--config", "limit=999", "modes=plain", "repeats=1").idle
+
+
+def test_an_enabled_model_without_the_mode_is_named(fresh: WorkflowProject) -> None:
+    fresh.write_yaml("configs/beta.yaml", {"recorded": {}})
+    called = fresh.snakemake("list", "--config", "modes=plain")
+    assert called.code == 0, called.text
+    line = "passed over: configs/beta.yaml: it has none of the modes asked for, only default\n"
+    assert called.text.count(line) == 1
 
 
 def test_predictions_then_evaluations_then_scores(

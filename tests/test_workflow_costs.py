@@ -10,9 +10,8 @@ import pytest
 from mock_endpoint import MockConfig, Reply, Rule, RunningMock, start_mock
 from workflow_project import KEY, KEY_VARIABLE, WorkflowProject, make_project
 
-from adhere.config import load_project
+from adhere.config import Prices, load_project
 from adhere.config.load import parse
-from adhere.config.schema import Prices
 from adhere.costs.forecast import Forecast
 from adhere.costs.money import cost
 from adhere.costs.spent import tally

@@ -18,8 +18,7 @@ import yaml
 
 from adhere.checkers import CheckerPool
 from adhere.client import ChatClient, Endpoint
-from adhere.config import JudgeConfig
-from adhere.config.schema import Retry
+from adhere.config import JudgeConfig, Retry
 from adhere.data import Row
 from adhere.jsonio import dumps
 from adhere.judging import Judge

@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp import web
 
 from adhere.client import ChatClient, Endpoint
-from adhere.config.schema import Retry
+from adhere.config import Retry
 from adhere.engines import EngineSpec, LocalServer, _probe, vllm
 from adhere.jsonio import canonical, read_json, write_json
 from adhere.prediction.model import Mode

@@ -21,7 +21,8 @@ from adhere.client.counting import count_request, parse_count
 from adhere.client.endpoint import LOST, ClientCounts, Endpoint
 from adhere.client.manners import Manners
 from adhere.client.reply import Failure, Reply, classify, parse_completion
-from adhere.config.schema import Retry
+from adhere.config import Retry
+from adhere.costs.tokens import tokens_of
 from adhere.errors import EndpointError
 from adhere.jsonio import dumps
 
@@ -109,7 +110,7 @@ class ChatClient:
             self._give_up_if_pointless(outcome)
         else:
             self.counts.answered += 1
-            self._count_tokens(outcome.usage or {})
+            self.counts.tokens += tokens_of(outcome.usage)
         return outcome
 
     async def count_tokens(self, payload: Mapping[str, Any]) -> int | None:
@@ -208,17 +209,6 @@ class ChatClient:
             f"{status}{failure.message}: {advice.get(failure.kind, gone)}"
         )
 
-    def _count_tokens(self, usage: Mapping[str, Any]) -> None:
-        details = {
-            "prompt": usage.get("prompt_tokens"),
-            "completion": usage.get("completion_tokens"),
-            "cached": _inner(usage, "prompt_tokens_details", "cached_tokens"),
-            "reasoning": _inner(usage, "completion_tokens_details", "reasoning_tokens"),
-        }
-        for name, value in details.items():
-            if isinstance(value, int) and not isinstance(value, bool):
-                self.counts.tokens[name] += value
-
 
 def _url(endpoint: Endpoint) -> yarl.URL:
     """Return where requests go. Raises EndpointError where the address is none."""
@@ -231,11 +221,6 @@ def _url(endpoint: Endpoint) -> yarl.URL:
             f"{endpoint.owner}: {endpoint.base_url}: must be an address such as http://host:8000/v1"
         )
     return url
-
-
-def _inner(usage: Mapping[str, Any], group: str, key: str) -> Any:
-    inner = usage.get(group)
-    return inner.get(key) if isinstance(inner, dict) else None
 
 
 def _wait(retry: Retry, attempt: int, retry_after_s: float | None) -> float:

@@ -3,7 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from adhere.config.schema import Retry
+from adhere.config import Retry
+from adhere.costs.tokens import Tokens
 
 # Failures in which nobody answered that could have.
 LOST = frozenset({"unreachable", "timeout", "connection_lost", "server_error"})
@@ -49,7 +50,7 @@ class ClientCounts:
     answered: int = 0
     retries: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    tokens: Counter[str] = field(default_factory=Counter)
+    tokens: Tokens = field(default_factory=Tokens)
     throttled: int = 0
     throttled_s: float = 0.0
     least_concurrency: int | None = None

@@ -7,8 +7,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from adhere.config.fields import Strict
+from adhere.config.global_file import GlobalConfig
+from adhere.config.judge_file import JudgeConfig
+from adhere.config.model_file import ModelConfig
 from adhere.config.problems import describe
-from adhere.config.schema import GlobalConfig, JudgeConfig, ModelConfig, Strict
 from adhere.config.strict_yaml import read_yaml
 from adhere.errors import ConfigError
 from adhere.names import check_dataset_name, check_mode_name, check_name
@@ -59,9 +62,17 @@ def _is_config(name: str) -> bool:
     )
 
 
-def _folder(root: Path, folder: str, kind: type[T]) -> dict[str, T]:
+def _read(kind: type[T], path: Path, shown: str, problems: list[str]) -> T | None:
+    """Read one file; what is wrong with it goes to ``problems``."""
+    try:
+        return parse(kind, read_yaml(path, shown), shown)
+    except ConfigError as error:
+        problems.append(str(error))
+        return None
+
+
+def _folder(root: Path, folder: str, kind: type[T], problems: list[str]) -> dict[str, T]:
     loaded: dict[str, T] = {}
-    problems: list[str] = []
     for path in sorted((root / folder).iterdir() if (root / folder).is_dir() else ()):
         # A name that is no valid text is shown with escapes.
         shown = f"{folder}/{path.name}".encode(errors="surrogateescape").decode(
@@ -73,11 +84,11 @@ def _folder(root: Path, folder: str, kind: type[T]) -> dict[str, T]:
             if path.suffix != ".yaml":
                 raise ConfigError(f"{shown}: rename it to {path.stem}.yaml (or .example.yaml)")
             check_name(path.stem, shown)
-            loaded[path.stem] = parse(kind, read_yaml(path, shown), shown)
         except ConfigError as error:
             problems.append(str(error))
-    if problems:
-        raise ConfigError("\n".join(problems))
+            continue
+        if (read := _read(kind, path, shown, problems)) is not None:
+            loaded[path.stem] = read
     return loaded
 
 
@@ -87,9 +98,12 @@ def load_project(root: Path) -> Project:
     Raises ConfigError with one line a problem: file, key, what was found, what is allowed.
     """
     shown = _GLOBAL
-    config = parse(GlobalConfig, read_yaml(root / _GLOBAL, shown), shown)
-    models = _folder(root, "configs", ModelConfig)
-    judges = _folder(root, "judge_configs", JudgeConfig)
+    problems: list[str] = []
+    config = _read(GlobalConfig, root / _GLOBAL, shown, problems)
+    models = _folder(root, "configs", ModelConfig, problems)
+    judges = _folder(root, "judge_configs", JudgeConfig, problems)
+    if config is None or problems:
+        raise ConfigError("\n".join(problems))
     if RULES_ONLY in judges:
         raise ConfigError(
             f"judge_configs/{RULES_ONLY}.yaml: this name stands for no judge at all: rename it"

@@ -4,7 +4,7 @@ import difflib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -18,6 +18,7 @@ _WISHES = {
     "string_type": "text",
     "bool_type": "true or false",
     "tuple_type": "a list",
+    "list_type": "a list",
     "dict_type": "`key: value` lines",
     "model_type": "`key: value` lines",
     "model_attributes_type": "`key: value` lines",
@@ -62,9 +63,20 @@ def describe(
         problems.setdefault(_path_in(content, entry), []).append(entry)
     lines = []
     for path, entries in problems.items():
+        if _is_of_another_branch(path, entries, problems):
+            continue
         text = _problem(entries, kind, path, content)
         lines.append(": ".join(filter(None, (place(path), ".".join(path), text))))
     return "\n".join(dict.fromkeys(lines))
+
+
+def _is_of_another_branch(
+    path: tuple[str, ...], entries: Sequence[ErrorDetails], paths: Iterable[tuple[str, ...]]
+) -> bool:
+    """Whether a value is only no other kind of a union: what is wrong inside it is told as well."""
+    inside = any(len(each) > len(path) and each[: len(path)] == path for each in paths)
+    kinds = (entry["type"] for entry in entries)
+    return inside and all(kind.endswith("_type") or kind == "literal_error" for kind in kinds)
 
 
 def _path_in(content: Any, entry: ErrorDetails) -> tuple[str, ...]:
@@ -79,8 +91,8 @@ def _path_in(content: Any, entry: ErrorDetails) -> tuple[str, ...]:
             isinstance(content, list | tuple) and isinstance(part, int) and part < len(content)
         )
         if not (inside_mapping or inside_list):
-            if isinstance(content, Mapping) and part == loc[-1] and isinstance(part, str):
-                path.append(part)  # a missing key
+            if entry["type"] == "missing" and part == loc[-1]:
+                path.append(str(part))
             continue
         path.append(str(part))
         content = content[part]
@@ -126,6 +138,9 @@ def _wish(entry: ErrorDetails) -> str:
         return f"{words} {limit if isinstance(limit, int) else format(limit, 'g')}"
     if entry["type"] == "literal_error":
         return str(context["expected"]).replace("'", "`")
+    if entry["type"] in ("too_long", "string_too_long"):
+        what = "characters" if isinstance(entry["input"], str) else "parts"
+        return f"not have more {what} than {context['max_length']}"
     return _WISHES.get(entry["type"], str(entry["msg"]).removeprefix("Input should be "))
 
 

@@ -16,8 +16,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from adhere.config.problems import model_in
-from adhere.config.schema import (
+from adhere.config import (
     Api,
     Budget,
     Checkers,
@@ -32,6 +31,7 @@ from adhere.config.schema import (
     Sampling,
     Spotcheck,
 )
+from adhere.config.problems import model_in
 from adhere.generated import GeneratedPart
 
 PAGE = Path("configs/README.md")

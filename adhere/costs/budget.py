@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adhere.client import ChatClient, Endpoint, Failure, Reply
-from adhere.config import RULES_ONLY, Project
-from adhere.config.schema import Budget, Prices
+from adhere.config import RULES_ONLY, Budget, Prices, Project
 from adhere.costs.ledger import Amount, Ledger
 from adhere.costs.money import cost, price_list, rounded
 from adhere.costs.spent import spent_below

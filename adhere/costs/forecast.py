@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from adhere.config.schema import Prices
+from adhere.config import Prices
 from adhere.costs.expected import Span
 from adhere.costs.money import cost
 from adhere.costs.tokens import Tokens

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from adhere.config import Project
-from adhere.config.schema import Prices
+from adhere.config import Prices, Project
 from adhere.costs.tokens import Tokens
 from adhere.jsonio import canonical
 from adhere.plan import Cell, Evaluation

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adhere.costs.tokens import Tokens, tokens_of
+from adhere.costs.tokens import Tokens, total
 from adhere.existing import existing_journals
 from adhere.jsonio import lines, loads
 from adhere.plan import Cell, Evaluation
@@ -33,7 +33,10 @@ def spent_below(root: Path) -> Iterator[Spent]:
 
 def tally(raw: bytes) -> Tokens:
     """Add up the replies of one journal's content; a torn last line is no reply yet."""
-    total = Tokens()
+    return total(_usages(raw))
+
+
+def _usages(raw: bytes) -> Iterator[dict[str, Any] | None]:
     for line in lines(raw):
         try:
             entry = loads(line)
@@ -41,8 +44,7 @@ def tally(raw: bytes) -> Tokens:
             continue
         if (reply := _reply(entry)) is not None:
             usage = reply.get("usage")
-            total += tokens_of(usage if isinstance(usage, dict) else None)
-    return total
+            yield usage if isinstance(usage, dict) else None
 
 
 def _reply(entry: Any) -> dict[str, Any] | None:

@@ -52,7 +52,7 @@ def load(path: Path) -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     if not path.exists():
         return entries
-    for number, entry in jsonio.numbered_lines(path):
+    for number, entry in jsonio.numbered_lines(path, unique_keys=True):
         where = f"{path}: line {number}"
         if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
             raise DataError(f"{where}: must be an object with a text `key`, as archive writes it")

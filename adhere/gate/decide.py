@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from adhere.config.schema import METRICS, Gate
+from adhere.config import Gate
+from adhere.config.global_file import METRICS
 from adhere.errors import ConfigError
 from adhere.gate.baseline import Entry
 from adhere.gate.compare import Comparison, changes, compare, in_metric

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adhere import files
-from adhere.config.schema import Spotcheck
+from adhere.config import Spotcheck
 from adhere.data import JUDGED, Row, load_rows
 from adhere.gate.keys import constraint_keys, item_keys
 from adhere.gate.record import Subject

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adhere.config.schema import Local
+from adhere.config import Local
 from adhere.errors import ConfigError
 from adhere.gpus.devices import Pool
 

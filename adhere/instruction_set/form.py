@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from adhere.config.schema import Strict, Text
+from adhere.config.fields import Strict, Text
 
 Category = Literal["hard", "process", "format", "content"]
 Severity = Literal["must", "should"]
@@ -133,6 +133,10 @@ class Constraint(Strict):
             raise ValueError(f"needs one of `rule`, `ask` and `evaluation`, found {found}")
         if (self.args or self.loose) and self.rule is None:
             raise ValueError("has `args` or `loose` and no `rule` that takes them")
+        if self.about is not None and self.ask is None:
+            raise ValueError(
+                "has `about` and no `ask`: only a question has it, a rule knows what it looks at"
+            )
         if self.category == "hard" and self.severity != "must":
             raise ValueError(
                 "is `category: hard` with `severity: should`: a hard constraint is always a "

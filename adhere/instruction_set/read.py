@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from yaml import YAMLError
 
 from adhere import jsonio
+from adhere.config.fields import Strict
 from adhere.config.problems import describe, nearest
-from adhere.config.schema import Strict
 from adhere.config.strict_yaml import Located, read_located
 from adhere.errors import ConfigError, DataError
 from adhere.instruction_set.form import Defaults, InstructionSet, Item
@@ -19,6 +20,8 @@ T = TypeVar("T", bound=Strict)
 _MOST_PROBLEMS = 20
 _KEYS = tuple(InstructionSet.model_fields)
 _YAML = (".yaml", ".yml")
+# Bytes of a JSON file; a megabyte takes seconds.
+_LONGEST_LOCATED = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,14 @@ def read_set(path: Path) -> ReadSet:
     """
     problems: list[str] = []
     read = ReadSet(path, Defaults(), [])
-    for part in _parts(path):
+    for number, part in enumerate(_parts(path)):
         if isinstance(part.content, dict) and set(part.content) == {"defaults"}:
+            if number:
+                problems.append(
+                    f"{part.place(('defaults',))}: defaults: they hold for all items, and so stand "
+                    "before the first: put them there"
+                )
+                continue
             defaults = _parse(Defaults, part, ("defaults",), problems)
             read = ReadSet(path, defaults or read.defaults, read.items)
         elif item := _parse(Item, part, (), problems):
@@ -90,10 +99,38 @@ def _repeated(items: list[Placed]) -> Iterator[str]:
         first.setdefault(placed.item.id, place)
 
 
+class _Lines:
+    """Where the parts of a document stand. A JSON file is looked through only once a part is
+    asked for, since that takes much longer than to read it."""
+
+    def __init__(self, path: Path, located: Located | None) -> None:
+        self._path = path
+        self._known = located
+
+    def place(self, prefix: tuple[str, ...], at: tuple[str, ...]) -> str:
+        """Name the place that the keys ``at`` inside the part ``prefix`` lead to."""
+        if self._located is not None:
+            return f"{self._path}: line {self._located.line((*prefix, *at))}"
+        return f"{self._path}: item {int(prefix[-1]) + 1}" if prefix else str(self._path)
+
+    @cached_property
+    def _located(self) -> Located | None:
+        """The lines; None where they would tell nothing, or cannot be had."""
+        if self._known is not None:
+            return self._known
+        raw = jsonio.read_bytes(self._path).strip()
+        if b"\n" not in raw or len(raw) > _LONGEST_LOCATED:
+            return None
+        try:
+            return Located(raw.decode("utf-8-sig"))
+        except (YAMLError, UnicodeDecodeError, RecursionError):
+            return None  # such as for tabs, which YAML does not indent with
+
+
 def _parts(path: Path) -> Iterator[_Part]:
     """Yield ``{"defaults": …}``, if there is one, and the items."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
-        for number, content in jsonio.numbered_lines(path):
+        for number, content in jsonio.numbered_lines(path, unique_keys=True):
             yield _Part(content, partial(_in_line, path, number))
         return
     located = None
@@ -102,32 +139,25 @@ def _parts(path: Path) -> Iterator[_Part]:
             located = read_located(path, str(path))
         except ConfigError as error:
             raise DataError(str(error)) from None
-    content = located.content if located else jsonio.read_json(path)
+    content = located.content if located else jsonio.read_json(path, unique_keys=True)
+    lines = _Lines(path, located)
     if isinstance(content, list):
         for index, each in enumerate(content):
-            yield _Part(each, partial(_in_document, path, located, (str(index),)))
+            yield _Part(each, partial(lines.place, (str(index),)))
         return
-    head = _check_head(path, content, located)
+    head = _check_head(path, content, lines)
     if head.get("defaults") is not None:
         defaults = {"defaults": head["defaults"]}
-        yield _Part(defaults, partial(_in_document, path, located, ()))
+        yield _Part(defaults, partial(lines.place, ()))
     for index, each in enumerate(head["items"]):
-        yield _Part(each, partial(_in_document, path, located, ("items", str(index))))
+        yield _Part(each, partial(lines.place, ("items", str(index))))
 
 
 def _in_line(path: Path, number: int, _at: tuple[str, ...]) -> str:
     return f"{path}: line {number}"
 
 
-def _in_document(
-    path: Path, located: Located | None, prefix: tuple[str, ...], at: tuple[str, ...]
-) -> str:
-    if located is None:
-        return f"{path}: item {int(prefix[-1]) + 1}" if prefix else str(path)
-    return f"{path}: line {located.line((*prefix, *at))}"
-
-
-def _check_head(path: Path, content: Any, located: Located | None) -> dict[str, Any]:
+def _check_head(path: Path, content: Any, lines: _Lines) -> dict[str, Any]:
     """Return what a document holds that is no list."""
     if not isinstance(content, dict) or not isinstance(content.get("items"), list):
         raise DataError(
@@ -136,7 +166,7 @@ def _check_head(path: Path, content: Any, located: Located | None) -> dict[str, 
         )
     for key in content:
         if key not in _KEYS:
-            place = _in_document(path, located, (), (str(key),))
+            place = lines.place((), (str(key),))
             raise DataError(
                 f"{place}: {key}: unknown key{nearest(str(key), _KEYS)}; allowed: "
                 f"{', '.join(_KEYS)}"

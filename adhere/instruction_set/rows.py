@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adhere.data import Row, check_constraint
+from adhere.data import Row, check_constraint, check_rule
 from adhere.errors import DataError
 from adhere.instruction_set.form import Constraint, Defaults, Item, Provenance
 from adhere.instruction_set.read import Placed, ReadSet, refuse
@@ -190,12 +190,29 @@ def _constraint(
     if source is not None:
         row["provenance"] = source.model_dump(exclude_none=True)
     row = {key: value for key, value in row.items() if value is not None}
-    problems = check_constraint(row)
+    problems = [
+        placed.problem(("constraints", str(index), *at), f"constraints.{index}: {problem}")
+        for at, problem in _problems(constraint, row)
+    ]
     if problems:
-        where = ("constraints", str(index))
-        told = (placed.problem(where, f"constraints.{index}: {problem}") for problem in problems)
-        raise DataError("\n".join(map(str, told)))
+        raise DataError("\n".join(map(str, problems)))
     return row
+
+
+def _problems(constraint: Constraint, row: Row) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what is wrong with a constraint, each with the keys that lead to it."""
+    if constraint.rule is None:
+        yield from ((("evaluation",), problem) for problem in check_constraint(row))
+        return
+    shown = f"rule `{constraint.rule}`: "
+    for problem in check_rule(row["evaluation"][0]["exec"]):
+        argument = problem.removeprefix(shown).partition(":")[0].split(".")
+        if problem.startswith(shown) and argument[0] in constraint.args:
+            yield ("args", *argument), problem
+        elif problem.startswith("loose: "):
+            yield ("loose",), problem
+        else:
+            yield ("rule",), problem
 
 
 def _over(constraint: Constraint) -> str:

@@ -57,7 +57,7 @@ def _complete_constraint(definitions: Schema) -> None:
     constraint["properties"]["rule"] |= {"type": "string", "enum": sorted(names)}
     constraint["properties"]["rule"].pop("anyOf")
     constraint["oneOf"] = [{"required": [kind]} for kind in ("rule", "ask", "evaluation")]
-    constraint["dependentRequired"] = {"args": ["rule"], "loose": ["rule"]}
+    constraint["dependentRequired"] = {"args": ["rule"], "loose": ["rule"], "about": ["ask"]}
     soft = {"properties": {"severity": {"const": "should"}}, "required": ["severity"]}
     not_hard = {"properties": {"category": {"not": {"const": "hard"}}}}
     constraint["allOf"] = [{"if": soft, "then": not_hard}, *_arguments(definitions)]

@@ -10,7 +10,7 @@ from adhere import data
 from adhere.audit import audit
 from adhere.checkers import CheckerPool
 from adhere.cli import Job
-from adhere.config.schema import Checkers
+from adhere.config import Checkers
 
 
 def show(job: Job) -> None:

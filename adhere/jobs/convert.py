@@ -24,7 +24,7 @@ def gym_data(job: Job) -> None:
 def main() -> None:
     """Convert one file by hand."""
     args = _arguments()
-    rows = data.load_rows(args.input)
+    rows = data.load_rows(args.input, unique_keys=True)
     kinds = {is_gym(row) for row in rows}
     if len(kinds) > 1:
         raise DataError(f"{args.input}: holds rows of both forms: convert one form at a time")

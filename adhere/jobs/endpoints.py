@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from adhere.batch import BatchClient
 from adhere.client import ChatClient, Endpoint
-from adhere.config import Project
-from adhere.config.schema import DEFAULT_BASE_URL, Local
+from adhere.config import Local, Project
+from adhere.config.endpoint import DEFAULT_BASE_URL
 from adhere.costs.budget import Allowance, MeteredClient
 from adhere.engines import EngineSpec, ServerInfo
 from adhere.environment import expand, lookup, secret

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from adhere.cli import Job
 from adhere.config import load_project
-from adhere.data import Dataset, load_cached, notes
+from adhere.data import Dataset, load_cached
+from adhere.dataset_notes import notes
 from adhere.errors import DataError
 from adhere.gate.review import overdue, today
-from adhere.names import limited
 from adhere.plan import Evaluation, Plan, make_plan
 from adhere.prediction import recorded
 from adhere.sources import Datasets
@@ -115,7 +115,7 @@ def _results(plan: Plan) -> Table:
     rows = [("MODEL", "MODE", "DATASET", "PREDICTED", *plan.judges)]
     for model, modes in plan.modes.items():
         for mode in modes:
-            for dataset in (limited(name, plan.limit) for name in plan.datasets):
+            for dataset in map(plan.name_of, plan.datasets):
                 key = (model, mode, dataset)
                 counts = [judged[*key, judge] for judge in plan.judges]
                 rows.append(
@@ -130,5 +130,5 @@ def _usable(plan: Plan) -> dict[str, Dataset]:
     for name in plan.datasets:
         with suppress(DataError):
             dataset = load_cached(name, plan.project.root / plan.config.datasets[name])
-            loaded[limited(name, plan.limit)] = dataset.first(plan.limit)
+            loaded[dataset.named(plan.limit)] = dataset.first(plan.limit)
     return loaded

@@ -9,7 +9,7 @@ from adhere.gpus import Device, Pool, Sharing
 from adhere.jsonio import dumps
 from adhere.scheduling import Job, Schedule, planned
 from adhere.scheduling.report import Beside, as_json, describe
-from adhere.workflow import view
+from adhere.workflow import make_view
 
 
 def show(job: cli.Job) -> None:
@@ -29,22 +29,23 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="for programs; times in seconds")
     options = parser.parse_args()
     selection = {} if options.models is None else {"models": options.models}
-    made = view(Path(), selection, ("plan",))
+    made = make_view(Path(), selection, ("plan",))
     if options.gpus is None:
-        made.share_gpus(None)
+        made.gpus.share(None)
     else:
         devices = tuple(Device(str(index)) for index in range(options.gpus))
-        made.sharing = Sharing(Pool(devices, "--gpus"))
-    content = made.schedule()
+        made.gpus.sharing = Sharing(Pool(devices, "--gpus"))
+    content = made.serve.schedule()
     print(
         dumps(as_json(_schedule(content)), indent=True).decode() if options.json else text(content)
     )
 
 
 def text(content: dict[str, Any]) -> str:
-    """Return the schedule as people read it; ``content`` is that of ``View.schedule``."""
+    """Return the schedule as people read it; ``content`` is that of ``plan("serve.schedule")``."""
     beside = Beside(content["apis"], content["judges"])
-    return describe(_schedule(content), content["pool"] is not None, beside)
+    known_pool = content["pool"] is not None
+    return describe(_schedule(content), known_pool, beside, content["devices"])
 
 
 def _schedule(content: dict[str, Any]) -> Schedule:

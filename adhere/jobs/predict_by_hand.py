@@ -13,7 +13,7 @@ from adhere.errors import ConfigError, DataError, EndpointError
 from adhere.jobs.endpoints import UNSENT_BUDGET, model_endpoint, with_client
 from adhere.jobs.predict import batches_file
 from adhere.jsonio import loads
-from adhere.names import check_mode_name, limited
+from adhere.names import check_mode_name
 from adhere.plan import Cell
 from adhere.prediction import (
     Places,
@@ -62,9 +62,9 @@ def _task(args: argparse.Namespace, project: Project, model: str) -> Task:
     known = project.models[model].mode_names
     if args.mode not in known:
         raise ConfigError(f"--mode {args.mode}: {model} has the modes {', '.join(known)}")
-    cell = Cell(model, args.mode, args.run, limited("input", args.limit))
-    dataset = data.load("input", args.input).first(args.limit)
-    dataset = with_recordings(project, cell, dataset)
+    dataset = data.load("input", args.input)
+    cell = Cell(model, args.mode, args.run, dataset.named(args.limit))
+    dataset = with_recordings(project, cell, dataset.first(args.limit))
     places = Places(args.output, args.output.with_suffix(".partial.jsonl"), None)
     return make_task(cell, mode_of(project, model, args.mode), dataset, places)
 

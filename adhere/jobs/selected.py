@@ -8,7 +8,7 @@ from typing import Any
 from adhere.errors import DataError
 from adhere.gate.record import Record, records
 from adhere.plan import Cell, Evaluation, Plan
-from adhere.workflow import view
+from adhere.workflow import make_view
 
 _KEYS = ("models", "modes", "judges", "datasets", "results_root")
 
@@ -23,8 +23,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def selection(options: argparse.Namespace) -> tuple[Plan, list[Evaluation]]:
     """Return the plan and the scored files that a command line chooses."""
     chosen = {key: getattr(options, key) for key in _KEYS if getattr(options, key) is not None}
-    made = view(Path(), chosen, ("scores",))
-    return made.plan, made.evaluations()
+    made = make_view(Path(), chosen, ("scores",))
+    return made.plan, made.call.evaluations()
 
 
 def evaluations(listed: Iterable[Sequence[Any]]) -> list[Evaluation]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from adhere.client import ChatClient, Endpoint
-from adhere.config.schema import Local
+from adhere.config import Local
 from adhere.engines import EngineSpec, LocalServer, serve
 from adhere.gpus import Grant, Request, granted
 from adhere.jobs.endpoints import local_endpoint

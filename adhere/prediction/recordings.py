@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePath
 
-from adhere.config import Project
-from adhere.config.schema import Recorded
+from adhere.config import Project, Recorded
 from adhere.data import Dataset, Row, is_recorded, label
 from adhere.errors import DataError
 from adhere.plan import Cell
@@ -34,7 +33,7 @@ def with_recordings(project: Project, cell: Cell, dataset: Dataset) -> Dataset:
         elif is_recorded(row):
             rows.append(row)
         else:
-            missing.append(label(index, row) + (f" ({path})" if path is not None else ""))
+            missing.append(label(index, row) + _why_missing(path, model.recorded, row))
     if missing:
         raise DataError(
             f"{project.model_file(cell.model)}: recorded: no trajectory for {len(missing)} of "
@@ -53,11 +52,22 @@ def _some(missing: list[str]) -> Iterator[str]:
 def _path(recorded: Recorded, row: Row, run: int) -> str | None:
     """Return an item's file; None where there can be none."""
     name = row.get("id", row.get("query_id"))
-    if recorded.trajectories is None or name is None:
+    if recorded.trajectories is None or name is None or _leads_out(name):
         return None
-    if ".." in PurePath(str(name)).parts or PurePath(str(name)).is_absolute():
-        return None  # an id is no way out of the folder
     return recorded.trajectories.replace("{run}", str(run)).replace("{id}", str(name))
+
+
+def _leads_out(name: object) -> bool:
+    """Whether an id would be a way out of the folder of the recordings."""
+    return ".." in PurePath(str(name)).parts or PurePath(str(name)).is_absolute()
+
+
+def _why_missing(path: str | None, recorded: Recorded, row: Row) -> str:
+    """Say in brackets which file is not there, or why there can be none."""
+    if path is None and recorded.trajectories is not None:
+        told = row.get("id", row.get("query_id")) is not None
+        path = "an id with `..` or a leading `/` names no file" if told else "without an id no file"
+    return f" ({path})" if path is not None else ""
 
 
 def _recording(path: Path, format: str | None) -> Row:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from adhere.config.schema import Prices
+from adhere.config import Prices
 from adhere.costs.money import PriceList, cost, exactly, rounded
 from adhere.costs.spent import spent_below
 from adhere.costs.tokens import Tokens

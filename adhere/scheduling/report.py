@@ -13,6 +13,7 @@ from adhere.scheduling.search import Schedule, unordered
 _COLUMNS = 80
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _NAMES = (6, 7)  # columns of the table
+_LABEL = 12  # columns
 _LANES = 64  # a chart of more GPUs says less than the table
 
 
@@ -24,11 +25,14 @@ class Beside:
     judges: Sequence[str] = ()
 
 
-def describe(plan: Schedule, known_pool: bool, beside: Beside) -> str:
-    """Return the whole text; ``known_pool`` says that the pool is one, and not all that fits."""
+def describe(plan: Schedule, known_pool: bool, beside: Beside, devices: Sequence[str] = ()) -> str:
+    """Return the whole text; ``known_pool`` says that the pool is one, and not all that fits.
+
+    ``devices`` are the names of its GPUs, none where it is not known which they are.
+    """
     parts = [_heading(plan, known_pool)]
     if plan.placements:
-        parts += [_table(plan.placements), _chart(plan), _figures(plan), _SEMANTICS]
+        parts += [_table(plan.placements), _chart(plan, devices), _figures(plan), _SEMANTICS]
     if beside.apis:
         parts.append(f"Asked over an API, and not scheduled: {', '.join(beside.apis)}.")
     if beside.judges:
@@ -100,11 +104,12 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _chart(plan: Schedule) -> str:
+def _chart(plan: Schedule, devices: Sequence[str]) -> str:
     """Return one line a GPU; every column is the same time, and belongs to who holds its middle."""
     if not 0 < plan.pool <= _LANES or not plan.makespan:
         return ""
-    label = len(f"GPU {plan.pool - 1} ")
+    labels = _labels(devices) or [f"GPU {lane}" for lane in range(plan.pool)]
+    label = max(map(len, labels)) + 1
     width = _COLUMNS - label
     lines = [["."] * width for _ in range(plan.pool)]
     for letter, p in zip(_letters(plan.placements), plan.placements, strict=True):
@@ -113,8 +118,17 @@ def _chart(plan: Schedule) -> str:
             lines[lane][first:last] = letter * (last - first)
     end = _clock(plan.makespan)
     axis = " " * label + "0:00" + end.rjust(width - len("0:00"))
-    rows = (f"GPU {lane}".ljust(label) + "".join(line) for lane, line in enumerate(lines))
+    rows = (name.ljust(label) + "".join(line) for name, line in zip(labels, lines, strict=True))
     return "\n".join([*rows, axis])
+
+
+def _labels(devices: Sequence[str]) -> list[str]:
+    """Return the GPUs' labels: indices, and of UUIDs the beginnings, where these tell them apart.
+
+    Such a beginning also names the GPU.
+    """
+    labels = [f"GPU {name}" if name.isdecimal() else name[:_LABEL] for name in devices]
+    return labels if len(set(labels)) == len(labels) else []
 
 
 def _figures(plan: Schedule) -> str:

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
+from adhere import labels
 from adhere.names import unlimited
 from adhere.scoring.metrics import Tally, item_passes, mean
 from adhere.scoring.policies import Outcome, Policy, Verdict, account
 from adhere.scoring.provenance import JudgeRun, PredictionInfo, Record
 from adhere.scoring.records import NOT_ASKED, Cell, Item
 
-DIMENSIONS = ("vanilla", "condition", "example")
-TYPES = ("formatting", "semantic", "tool")
+DIMENSIONS = tuple(labels.DIMENSIONS.values())
+TYPES = tuple(labels.TYPES.values())
 # What a team's instruction set tells apart.
 GROUPS = ("category", "severity", "level", "rule", "scenario")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from adhere.data import label
 from adhere.errors import DataError
+from adhere.labels import DIMENSIONS, TYPES
 from adhere.scoring.records import (
     CONDITION,
     NOT_APPLICABLE,
@@ -21,9 +22,6 @@ from adhere.scoring.records import (
     Response,
 )
 
-# The data's names and the ones reports use; any other name is kept as it is.
-_DIMENSIONS = {"unconditional": "vanilla", "conditional": "condition", "example_driven": "example"}
-_TYPES = {"resource": "tool"}
 # Errors of an output that say that a reply came and held no answer.
 _EMPTY = ("empty_answer", "thinking_cut_off", "thinking_unclosed")
 # What a team's set says of its constraints.
@@ -131,7 +129,7 @@ def _cell(constraint: object, place: _Place) -> Cell:
     return Cell(
         position=place.constraint or 0,
         id=_id(constraint, place),
-        dimension=None if dimension is None else _DIMENSIONS.get(dimension, dimension),
+        dimension=None if dimension is None else DIMENSIONS.get(dimension, dimension),
         types=_types(constraint, place),
         meta=_meta(constraint, place),
         chain=chain,
@@ -238,7 +236,7 @@ def _types(constraint: Mapping[str, Any], place: _Place) -> tuple[str, ...]:
         types = [types]
     if not _is_texts(types):
         raise place.error("type", types, "a text or a list of texts")
-    return tuple(dict.fromkeys(_TYPES.get(name, name) for name in types))
+    return tuple(dict.fromkeys(TYPES.get(name, name) for name in types))
 
 
 def _meta(constraint: Mapping[str, Any], place: _Place) -> bool:

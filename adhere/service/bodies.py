@@ -1,6 +1,7 @@
 """Bodies: read within limits, parsed as strict JSON."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -38,7 +39,21 @@ class BoundedRequest(Request):
             except Refusal:
                 await self._linger()
                 raise
+            if self._body:
+                self._check_kind()
         return self._body
+
+    def _check_kind(self) -> None:
+        """Raise Refusal (415) for a body that is not said to be JSON."""
+        given = self.headers.get("content-type", "")
+        kind = given.partition(";")[0].strip().lower()
+        if not re.fullmatch(r"application/(.+\+)?json", kind):
+            found = f"is sent as {kind[:60]}" if kind else "comes without a Content-Type"
+            raise Refusal(
+                415,
+                "content_type",
+                f"the body {found}: send it with `Content-Type: application/json`",
+            )
 
     async def _read(self, held: Held) -> bytes:
         length = self.headers.get("content-length", "")

@@ -12,6 +12,7 @@ from adhere.costs.budget import BUDGET
 from adhere.data import Row
 from adhere.errors import DataError
 from adhere.judging.chain import NOT_APPLICABLE, NOT_ASKED
+from adhere.labels import DIMENSIONS, TYPES
 from adhere.prediction.answer import without_thinking
 from adhere.scoring import get_policy
 from adhere.scoring.parse import parse_results
@@ -20,8 +21,6 @@ from adhere.service.items import about_steps, bounded, constraint_rows, plain_me
 from adhere.service.settings import Limits, Reward
 
 Count = dict[str, dict[str, int]]
-DIMENSIONS = {"unconditional": "vanilla", "conditional": "condition", "example_driven": "example"}
-TYPES = {"formatting": "formatting", "semantic": "semantic", "resource": "tool"}
 # Gym correlates rollouts by it and does not send it on.
 _ROLLOUT_ID = "_ng_rollout_id"
 # Reasons for which there is no verdict, in Gym's vocabulary; any other is a checker's.

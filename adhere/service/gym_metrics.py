@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adhere.service.gym import DIMENSIONS, TYPES
+from adhere.labels import DIMENSIONS, TYPES
 
 Response = dict[str, Any]
 Figures = dict[str, Any]

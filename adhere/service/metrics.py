@@ -75,6 +75,6 @@ class _Judge(Collector):
         tokens = CounterMetricFamily(
             "adhere_judge_tokens", "Tokens, as the judge counts them", labels=["kind"]
         )
-        for kind, number in counts.tokens.items():
-            tokens.add_metric([kind], number)
+        for kind in ("prompt", "cached", "completion", "reasoning"):
+            tokens.add_metric([kind], getattr(counts.tokens, kind))
         yield tokens

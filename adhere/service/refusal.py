@@ -44,6 +44,7 @@ REASONS = {
     403: "The server is asked by a name that is not a loopback one, and has no token",
     408: "The body did not arrive in time",
     413: "The body is longer than allowed",
+    415: "The body is not said to be JSON by its Content-Type",
     422: "The body is JSON and not what is taken here",
     429: "The queue is full: ask again after Retry-After seconds",
     503: "The server is about to end, or its checkers cannot be run",

@@ -1,0 +1,31 @@
+"""Questions of the rule ``score``, which accounts for recorded verdicts."""
+
+from adhere import files
+from adhere.status import policy_differs, scored
+from adhere.workflow.call import Call
+from adhere.workflow.wildcards import Wildcards, evaluation_of
+
+
+class Scoring:
+    """Which scores a call is to have, and which are to be made again."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def wanted(self, _wildcards: object = None) -> list[str]:
+        """Files that this call's summary waits for. Raises AdhereError where there can be none."""
+        self._call.check_selected(judges=True)
+        return self.paths()
+
+    def paths(self) -> list[str]:
+        """The same without a look at what is selected."""
+        root = self._call.root
+        return [str(files.accuracy(root, evaluation)) for evaluation in self._call.evaluations()]
+
+    def changed(self, wildcards: Wildcards) -> list[str]:
+        """Evidence that a score was made under another policy, or that its results file is gone."""
+        call, evaluation = self._call, evaluation_of(wildcards)
+        gone = call.judges and not files.results(call.root, evaluation).exists()
+        unseen = call.changes.unseen(files.accuracy(call.root, evaluation))
+        differs = unseen and policy_differs(call.plan.project, evaluation)
+        return call.changes.evidence(differs or (scored(call.root, evaluation) and gone))
