@@ -1,26 +1,43 @@
-"""The entry point that NeMo Gym starts: Adhere's verifier where Gym's configuration says.
+"""The entry point that NeMo Gym starts: the verifier, served by the project's own Python.
 
-Gym hands its resolved configuration over in two variables: the whole of it as YAML, and the name
-of this server in it. ``project`` is a folder with configs/ and judge_configs/ (default: the project
-that this file lies in); keys of judges are read from the environment or from its .env.
+Gym makes an environment for each server and installs nemo-gym there. Adhere has another one, since
+the two pin different releases of the same packages (openai among them). So this file reads what Gym
+hands over in two variables, the whole configuration as YAML and the name of this server in it, and
+its process becomes scripts/serve_verifier.py under Adhere's Python.
+
+``project`` is a folder with configs/ and judge_configs/ (default: the project that this file lies
+in); keys of judges are read from the environment or from its .env.
 """
 
+import ctypes
 import os
+import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import yaml
-
-from adhere import cli
-from adhere.jobs import serve_verifier
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[4]
-# Keys of the server's configuration that are options of scripts/serve_verifier.py.
-OPTIONS = ("host", "port", "judge", "reward", "policy", "concurrency", "queue")
+SCRIPT = ROOT / "scripts" / "serve_verifier.py"
+# Keys of the server's configuration that are options of the script.
+OPTIONS = (
+    "host",
+    "port",
+    "judge",
+    "reward",
+    "policy",
+    "concurrency",
+    "queue",
+    "deadline_s",
+    "max_body_mb",
+    "max_held_mb",
+)
+# What Gym sets for its own servers; its configuration holds the keys of all of them.
+GYM_ONLY = ("NEMO_GYM_CONFIG_DICT", "NEMO_GYM_CONFIG_PATH", "VIRTUAL_ENV")
+PR_SET_PDEATHSIG = 1
 
 
-def arguments(config: dict[str, Any]) -> list[str]:
+def arguments(config: Mapping[str, Any]) -> list[str]:
     """Return the command line that a server's configuration stands for."""
     given = [
         f"--{key.replace('_', '-')}={config[key]}" for key in OPTIONS if config.get(key) is not None
@@ -30,13 +47,32 @@ def arguments(config: dict[str, Any]) -> list[str]:
     return given
 
 
+def serve(config: Mapping[str, Any]) -> NoReturn:
+    """Become the verifier that a server's configuration describes."""
+    python = Path(config.get("python") or ROOT / ".venv" / "bin" / "python").expanduser()
+    project = Path(config.get("project") or ROOT).expanduser()
+    if not python.is_file():
+        sys.exit(
+            f"error: python: there is no {python}: run `make setup` in {ROOT}, or let "
+            "adhere_python name the Python of an environment in which Adhere is installed"
+        )
+    if not project.is_dir():
+        sys.exit(f"error: project: {project} is no folder: adhere_project names one with configs/")
+    os.chdir(project)
+    # Gym ends its servers only where it is told to end: `gym eval reverify` leaves them behind.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    kept = {key: value for key, value in os.environ.items() if key not in GYM_ONLY}
+    os.execve(python, [str(python), str(SCRIPT), *arguments(config)], kept)
+
+
 def main() -> None:
     """Serve."""
-    name = os.environ["NEMO_GYM_CONFIG_PATH"]
-    config = yaml.safe_load(os.environ["NEMO_GYM_CONFIG_DICT"])[name]["resources_servers"]["adhere"]
-    os.chdir(Path(config["project"]).expanduser() if config.get("project") else ROOT)
-    sys.argv = ["serve_verifier.py", *arguments(config)]
-    cli.by_hand(serve_verifier.main)
+    # The language of Gym's configuration, and in every environment that Gym makes.
+    from omegaconf import OmegaConf
+
+    everything = OmegaConf.create(os.environ["NEMO_GYM_CONFIG_DICT"])
+    server = everything[os.environ["NEMO_GYM_CONFIG_PATH"]].resources_servers.adhere
+    serve(OmegaConf.to_container(server, resolve=True))
 
 
 if __name__ == "__main__":
