@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from adhere import loop
 from adhere.checkers import CheckerPool
 from adhere.cli import collect_garbage_rarely
 from adhere.client import ChatClient, Endpoint
@@ -143,16 +144,18 @@ KINDS: dict[str, Callable[[str, Sequence[Row], int], Awaitable[Measured]]] = {
     "aiohttp": plain_aiohttp,
     "openai": openai,
 }
+OURS = frozenset({"judge", "predict"})
 
 
-async def main() -> None:
+def main() -> None:
     """Measure the client that the command line names."""
     kind, url = sys.argv[1:3]
     requests, connections = map(int, sys.argv[3:5])
     collect_garbage_rarely()
     rows = workload.prompts(requests) if kind == "predict" else workload.questions(requests)
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    wall, cpu, answered = await KINDS[kind](url, rows, connections)
+    run = loop.run if kind in OURS else asyncio.run
+    wall, cpu, answered = run(KINDS[kind](url, rows, connections))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     figures = {"wall_s": wall, "cpu_s": cpu, "answered": answered}
     memory = {"peak_mib": peak / 1024, "grown_mib": (peak - base) / 1024}
@@ -160,4 +163,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

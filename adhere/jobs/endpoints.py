@@ -1,11 +1,11 @@
 """From configuration to something that answers: endpoints, and what a server is started with."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adhere import loop
 from adhere.batch import BatchClient
 from adhere.client import ChatClient, Endpoint
 from adhere.config import Local, Project
@@ -111,4 +111,4 @@ def with_client(
         async with made as client:
             return await work(client)
 
-    return asyncio.run(run())
+    return loop.run(run())

@@ -1,13 +1,13 @@
 """Serve the verifier: the judge stage's engine over HTTP, until a signal ends it."""
 
 import argparse
-import asyncio
 import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
+from adhere import loop
 from adhere.checkers import CheckerPool
 from adhere.client import ChatClient
 from adhere.config import Project, load_project
@@ -51,7 +51,7 @@ def _serve(project: Project, judge: Judge, settings: Settings, listener: socket.
             await Server(engine, settings).serve_on(listener)
 
     if judge.asks_nobody:
-        asyncio.run(work(None))
+        loop.run(work(None))
         return
     log = Path("logs") / "serve_verifier.server.log"
     local = judge.config.local is not None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adhere import loop
 from adhere.client import ChatClient, Endpoint
 from adhere.config import Local
 from adhere.engines import EngineSpec, LocalServer, serve
@@ -67,7 +68,7 @@ def with_servers(
             info = servers[0].info
             record["engine"] = {"name": served.spec.engine, "versions": info.version}
             endpoints = [local_endpoint(served.local, s.info, served.wanted) for s in servers]
-            result = asyncio.run(_while_alive(servers, _ask(endpoints, work)))
+            result = loop.run(_while_alive(servers, _ask(endpoints, work)))
             for server, entry in zip(servers, record["servers"], strict=True):
                 entry["prefix_cache"] = server.metrics()
             return result

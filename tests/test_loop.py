@@ -1,0 +1,75 @@
+"""The event loop takes what is ready a few at a time, and nothing waits for ever."""
+
+import asyncio
+import selectors
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from adhere import loop
+
+
+@pytest.fixture
+def ready() -> Iterator[tuple[loop._FewAtATime, list[socket.socket]]]:
+    """A selector and fifty sockets that stay ready, numbered."""
+    with ExitStack() as stack:
+        selector = stack.enter_context(loop._FewAtATime())
+        readers = []
+        for number in range(50):
+            reader, writer = map(stack.enter_context, socket.socketpair())
+            writer.send(b"never read")
+            selector.register(reader, selectors.EVENT_READ, number)
+            readers.append(reader)
+        yield selector, readers
+
+
+Fifty = tuple[loop._FewAtATime, list[socket.socket]]
+
+
+def test_each_gets_its_turn_though_all_are_always_ready(ready: Fifty) -> None:
+    selector, _ = ready
+    turns = [[key.data for key, _ in selector.select(0)] for _ in range(70)]
+    assert max(map(len, turns)) < 20
+    counts = [sum(turn.count(number) for turn in turns) for number in range(50)]
+    assert set(counts) == {10}
+
+
+def test_who_was_given_up_meanwhile_is_not_named(ready: Fifty) -> None:
+    selector, readers = ready
+    first = {key.data for key, _ in selector.select(0)}
+    gone, changed = sorted(set(range(50)) - first)[:2]
+    selector.unregister(readers[gone])
+    selector.modify(readers[changed], selectors.EVENT_READ | selectors.EVENT_WRITE, changed)
+    rest: list[int] = []
+    while len(rest) < 40:
+        rest += [key.data for key, _ in selector.select(0)]
+    assert gone not in rest
+    assert changed not in rest  # though it is named again, with its new events:
+    events = dict.fromkeys(range(50), 0)
+    for _ in range(8):
+        events |= {key.data: mask for key, mask in selector.select(0)}
+    assert events[changed] == selectors.EVENT_READ | selectors.EVENT_WRITE
+    assert events[gone] == 0
+
+
+def test_with_nothing_ready_nothing_is_named(ready: Fifty) -> None:
+    selector, readers = ready
+    for reader in readers:
+        selector.unregister(reader)
+    assert selector.select(0) == []
+
+
+def test_it_runs_a_coroutine_as_asyncio_does() -> None:
+    async def main() -> type[asyncio.AbstractEventLoop]:
+        await asyncio.sleep(0)
+        return type(asyncio.get_running_loop())
+
+    assert loop.run(main()) is asyncio.SelectorEventLoop
+
+    async def failing() -> None:
+        raise ValueError("as it is")
+
+    with pytest.raises(ValueError, match="as it is"):
+        loop.run(failing())
