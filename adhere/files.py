@@ -1,9 +1,13 @@
 """Where everything generated lies below ``results_root``: the file contracts, in one place."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from adhere.names import unlimited
 from adhere.plan import Cell, Evaluation
+
+# A plan of thousands of jobs asks for the same few paths of each again and again.
+_remembered = lru_cache(maxsize=1 << 16)
 
 
 def claim(root: Path) -> Path:
@@ -11,11 +15,13 @@ def claim(root: Path) -> Path:
     return root / ".lock"
 
 
+@_remembered
 def prediction_folder(root: Path, cell: Cell) -> Path:
     """Folder of one run of one (model, mode)."""
     return root / "prediction" / f"{cell.model}__{cell.mode}" / f"run{cell.run}"
 
 
+@_remembered
 def prediction(root: Path, cell: Cell) -> Path:
     """Prediction rows in dataset order."""
     return prediction_folder(root, cell) / f"{cell.dataset}.json"
@@ -36,16 +42,19 @@ def batches(journal: Path) -> Path:
     return journal.with_name(journal.name.removesuffix(".partial.jsonl") + ".batches")
 
 
+@_remembered
 def _judged_folder(root: Path, evaluation: Evaluation) -> Path:
     cell = evaluation.cell
     return root / "scores" / f"{cell.model}__{cell.mode}" / f"run{cell.run}_{evaluation.judge}"
 
 
+@_remembered
 def results(root: Path, evaluation: Evaluation) -> Path:
     """Judged rows in dataset order."""
     return _judged_folder(root, evaluation) / evaluation.cell.dataset / "results.json"
 
 
+@_remembered
 def accuracy(root: Path, evaluation: Evaluation) -> Path:
     """The score of a results file."""
     return results(root, evaluation).with_name("accuracy.json")

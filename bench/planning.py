@@ -12,7 +12,7 @@ from bench.project import Project, judge, make_project, model
 from bench.workload import dataset
 
 MODELS, MODES, RUNS, JUDGES = 100, ("thinking", "plain"), 3, 4
-_ROUNDS = 2
+_ROUNDS = 4
 _BARE, _TRIVIAL = (Path(__file__).with_name(name) for name in ("bare.smk", "trivial.smk"))
 _JOBS = 100
 _SHAPE = (f"models={MODELS}", f"modes={','.join(MODES)}", f"runs={RUNS}", f"judges={JUDGES}")

@@ -2,6 +2,7 @@
 
 import sys
 from functools import cache
+from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 
@@ -67,11 +68,14 @@ wildcard_constraints:
 
 def plan(question):
     """Return a function of a job's wildcards that asks adhere's View, such as "judge.changed"."""
+    ask = attrgetter(question)(VIEW)
 
     def answer(wildcards):
         share_gpus()
-        return plainly(attrgetter(question)(VIEW), wildcards)
+        return plainly(ask, wildcards)
 
+    # Snakemake asks for it several times a job, and to work it out costs more than the answer.
+    answer.__signature__ = signature(answer)
     return answer
 
 

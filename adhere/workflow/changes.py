@@ -28,7 +28,7 @@ class Changes:
 
     def unseen(self, file: Path) -> bool:
         """Whether Snakemake would not see a change of what a file was made with."""
-        return not self._on_record(str(file))
+        return file.exists() and not self._on_record(str(file))
 
     def evidence(self, changed: bool) -> list[str]:
         """Return a file that is newer than any output, which as an input outdates the output."""
