@@ -48,7 +48,7 @@ class Run:
         share = ideal / self.stats["span_s"] if self.stats["span_s"] else 0
         kept = "?" if self.items is None else f"{self.items} of {ITEMS}"
         return (
-            f"| {name} | {does} | {int(requests):,} | {100 * share:.0f} % | {self.seconds:.0f} s | "
+            f"| {name} | {does} | {int(requests):,} | {100 * share:.1f} % | {self.seconds:.0f} s | "
             f"{1000 * self.cpu_s / max(requests, 1):.1f} ms | {kept} | {self.end} |"
         )
 
