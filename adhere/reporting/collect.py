@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adhere.errors import DataError
+from adhere.existing import existing_scores
 from adhere.jsonio import clean_text
 from adhere.names import unlimited
 from adhere.scoring.accuracy import Accuracy
@@ -76,7 +77,7 @@ def collect(results_root: Path) -> Collected:
     """
     found: dict[tuple[GroupKey, Names], RunScore] = {}
     problems: list[str] = []
-    for path in sorted(results_root.glob("scores/*/*/*/accuracy.json")):
+    for path in sorted(existing_scores(results_root)):
         try:
             score = _read(path, results_root)
         except DataError as error:
