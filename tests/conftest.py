@@ -8,6 +8,9 @@ from hypothesis import HealthCheck, settings
 
 from adhere.client.sharing import FOLDER_VARIABLE
 
+# Its assertions say what differed, as those of the tests do.
+pytest.register_assert_rewrite("judging_bench")
+
 # The machine is shared: slowness says nothing, so only counterexamples fail a property.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")

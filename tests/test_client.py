@@ -1,7 +1,6 @@
 """The chat client: what it retries, what it gives up, what it never tells, how much at a time."""
 
 import asyncio
-import functools
 import hashlib
 import logging
 import socket
@@ -9,12 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any, ParamSpec
+from typing import Any
 
 import pytest
 from aiohttp import web
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from looping import looped
 from mock_endpoint import ErrorBody, MockConfig, MockEndpoint, Reply, Rule
 
 from adhere import client as package
@@ -24,22 +24,8 @@ from adhere.config import Retry
 from adhere.costs.tokens import Tokens
 from adhere.errors import EndpointError
 
-P = ParamSpec("P")
 KEY = "sk-canary-0123456789"
 OWNER = "configs/mock.yaml"
-
-
-def looped(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Run an asynchronous test in an event loop of its own, for at most half a minute."""
-
-    @functools.wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        async def limited() -> None:
-            await asyncio.wait_for(test(*args, **kwargs), 30)
-
-        asyncio.run(limited())
-
-    return run
 
 
 def patience(attempts: int = 3, timeout_s: float = 20.0) -> Retry:

@@ -2,23 +2,23 @@
 
 import ast
 import asyncio
-import functools
 import hashlib
 import os
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import aiohttp
 import orjson
 import psutil
 import pytest
+from looping import looped
 from mock_endpoint import (
     NO_STATUS,
     ErrorBody,
@@ -31,21 +31,8 @@ from mock_endpoint import (
 )
 from pydantic import ValidationError
 
-P = ParamSpec("P")
-SCRIPT = Path(__file__).with_name("mock_endpoint.py")
-
-
-def looped(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Run an asynchronous test in an event loop of its own, for at most a minute."""
-
-    @functools.wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        async def limited() -> None:
-            await asyncio.wait_for(test(*args, **kwargs), 60)
-
-        asyncio.run(limited())
-
-    return run
+TESTS = Path(__file__).parent
+COMMAND = [sys.executable, "-m", "mock_endpoint"]
 
 
 @dataclass
@@ -600,15 +587,15 @@ def test_process_answers_and_is_controlled(tmp_path: Path) -> None:
 
 
 def test_process_that_cannot_start_says_why(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("mock_endpoint.sys.executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="the mock did not start"):
         start_mock(tmp_path)
 
 
 def test_command_writes_its_port_and_stops_by_itself(tmp_path: Path) -> None:
     port_file = tmp_path / "port"
-    command = [sys.executable, str(SCRIPT), "--port-file", str(port_file), "--max-seconds", "0.2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    command = [*COMMAND, "--port-file", str(port_file), "--max-seconds", "0.2"]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"http://127.0.0.1:{port_file.read_text().strip()}/v1\n"
 
@@ -616,8 +603,8 @@ def test_command_writes_its_port_and_stops_by_itself(tmp_path: Path) -> None:
 def test_command_refuses_a_wrong_config(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text('{"rule": []}')
-    command = [sys.executable, str(SCRIPT), "--config", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    command = [*COMMAND, "--config", str(path)]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert str(path) in done.stderr
     assert "rule" in done.stderr
@@ -635,7 +622,7 @@ def test_process_dies_with_its_parent(tmp_path: Path) -> None:
         [sys.executable, "-c", parent_code, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(SCRIPT.parent)},
+        env=os.environ | {"PYTHONPATH": str(TESTS)},
     )
     assert parent.stdout is not None
     handle = os.pidfd_open(int(parent.stdout.readline()))

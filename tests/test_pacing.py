@@ -1,14 +1,13 @@
 """Rates, back-off and the semaphore that both move: what they allow, at any moment."""
 
 import asyncio
-import functools
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looping import looped
 from mock_endpoint import MockConfig, MockEndpoint, Rule
 from mock_endpoint import Reply as MockReply
 
@@ -18,22 +17,6 @@ from adhere.client.pacing import BURST_S, Backoff, Pace, TokenEstimate
 from adhere.client.sharing import FOLDER_VARIABLE
 from adhere.client.slots import Slots
 from adhere.config import Retry
-
-P = ParamSpec("P")
-
-
-def looped(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Run an asynchronous test in an event loop of its own, for at most half a minute."""
-
-    @functools.wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        async def limited() -> None:
-            await asyncio.wait_for(test(*args, **kwargs), 30)
-
-        asyncio.run(limited())
-
-    return run
-
 
 # Rates
 
