@@ -10,7 +10,10 @@ reply's successor is on its way before the next reply is read. With 256 connecti
 import asyncio
 import selectors
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 _AT_A_TIME = 8
 
@@ -31,9 +34,16 @@ class _FewAtATime(selectors.DefaultSelector):
         """Return pairs of a key and the events that are ready, as the base class does."""
         ready = self._waiting or super().select(timeout)
         self._waiting = ready[_AT_A_TIME:]
-        registered = self.get_map()
-        # A key that meanwhile was given up, or asks for something else, is another one.
-        return [each for each in ready[:_AT_A_TIME] if registered.get(each[0].fileobj) is each[0]]
+        # What is asked for may have changed meanwhile.
+        keys = self.get_map()
+        now = [(keys[key.fd], events) for key, events in ready[:_AT_A_TIME]]
+        return [(key, events & key.events) for key, events in now if events & key.events]
+
+    def unregister(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+        """Forget a descriptor, also where it waits for its turn: its number is soon another's."""
+        key = super().unregister(fileobj)
+        self._waiting = [each for each in self._waiting if each[0].fd != key.fd]
+        return key
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

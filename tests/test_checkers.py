@@ -380,6 +380,18 @@ def test_what_a_server_inherits(setup: Setup) -> None:
     assert setup.server.num_fds() == (5 if setup.pool.isolation.level == "strong" else 4)
 
 
+def test_flags_of_the_standard_streams_are_each_checks_own(check: Check) -> None:
+    look = (
+        "import fcntl, os\n"
+        "def check_following(response):\n"
+        "    return str([fcntl.fcntl(fd, fcntl.F_GETFL) for fd in (0, 1, 2)])\n"
+    )
+    before = check(look, "").value
+    spoilt = "    fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND | os.O_NOATIME)\n"
+    assert check(look.replace("    return", spoilt + "    return"), "").value != before
+    assert check(look, "").value == before
+
+
 def test_what_a_check_inherits(check: Check) -> None:
     source = (
         "import os\n"

@@ -57,6 +57,8 @@ def prices(**fields: Any) -> Prices:
         ({}, Tokens(calls=1, unmetered=1)),
         ({"prompt_tokens": "7"}, Tokens(calls=1, unmetered=1)),
         ({"prompt_tokens": True, "completion_tokens": -1}, Tokens(calls=1, unmetered=1)),
+        ({"prompt_tokens": 2**64 - 1}, Tokens(calls=1, unmetered=1)),
+        ({"prompt_tokens": 2**32 - 1, "completion_tokens": 7}, Tokens(1, 0, 0, 0, 7, 0)),
         ({"prompt_tokens": 7, "completion_tokens": 3}, Tokens(1, 0, 7, 0, 3, 0)),
         (
             {
@@ -461,12 +463,21 @@ def test_no_text_is_fewer_tokens_than_none(text: str) -> None:
 
 
 def test_a_mean_is_trusted_the_more_the_more_replies_it_rests_on() -> None:
-    assert mean_of([]) is None
-    assert mean_of([10.0]) == Span(0, 30)
-    few, many = mean_of([5.0, 15.0] * 2), mean_of([5.0, 15.0] * 500)
+    assert mean_of([], 1000) is None
+    alone = mean_of([10.0], 10**9)
+    assert alone is not None
+    assert (alone.low, alone.high) == pytest.approx((0, 30))
+    few, many = mean_of([5.0, 15.0] * 2, 1000), mean_of([5.0, 15.0] * 500, 1000)
     assert few is not None
     assert many == Span(9, 11)
     assert few.low < 9 < 11 < few.high
+
+
+def test_the_mean_of_a_few_further_replies_is_less_certain() -> None:
+    for further, margin in ((1, 10), (4, 5), (100, 1.05)):
+        span = mean_of([5.0, 15.0] * 500, further)
+        assert span is not None
+        assert (span.low, span.high) == pytest.approx((10 - margin, 10 + margin), rel=0.01)
 
 
 def questions(

@@ -39,19 +39,43 @@ def test_each_gets_its_turn_though_all_are_always_ready(ready: Fifty) -> None:
 def test_who_was_given_up_meanwhile_is_not_named(ready: Fifty) -> None:
     selector, readers = ready
     first = {key.data for key, _ in selector.select(0)}
-    gone, changed = sorted(set(range(50)) - first)[:2]
+    gone, closed = sorted(set(range(50)) - first)[:2]
     selector.unregister(readers[gone])
-    selector.modify(readers[changed], selectors.EVENT_READ | selectors.EVENT_WRITE, changed)
-    rest: list[int] = []
-    while len(rest) < 40:
-        rest += [key.data for key, _ in selector.select(0)]
-    assert gone not in rest
-    assert changed not in rest  # though it is named again, with its new events:
-    events = dict.fromkeys(range(50), 0)
-    for _ in range(8):
-        events |= {key.data: mask for key, mask in selector.select(0)}
-    assert events[changed] == selectors.EVENT_READ | selectors.EVENT_WRITE
-    assert events[gone] == 0
+    selector.unregister(readers[closed])
+    readers[closed].close()
+    rest = [key.data for _ in range(20) for key, _ in selector.select(0)]
+    assert set(rest) == set(range(50)) - {gone, closed}
+
+
+def test_who_asks_for_something_else_meanwhile_keeps_its_turn(ready: Fifty) -> None:
+    selector, readers = ready
+    first = {key.data for key, _ in selector.select(0)}
+    more, other = sorted(set(range(50)) - first)[:2]
+    selector.modify(readers[more], selectors.EVENT_READ | selectors.EVENT_WRITE, "more")
+    selector.modify(readers[other], selectors.EVENT_WRITE, "other")
+    rest: list[tuple[object, int]] = []
+    while len(rest) < 41:
+        rest += [(key.data, events) for key, events in selector.select(0)]
+    assert ("more", selectors.EVENT_READ) in rest
+    # It was ready to be read, which nobody asks any more; and is named when it can be written to.
+    assert ("other", selectors.EVENT_READ) not in rest
+
+
+def test_a_number_that_was_closed_meanwhile_is_another_socket(ready: Fifty) -> None:
+    selector, readers = ready
+    named = {key.data for key, _ in selector.select(0)}
+    old = readers[next(number for number in range(50) if number not in named)]
+    number = old.fileno()
+    selector.unregister(old)
+    old.close()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert number in (ours.fileno(), theirs.fileno())
+        new = ours if ours.fileno() == number else theirs
+        selector.register(new, selectors.EVENT_READ, "new")
+        rest = [key.data for _ in range(20) for key, _ in selector.select(0)]
+        assert "new" not in rest
+        selector.unregister(new)
 
 
 def test_with_nothing_ready_nothing_is_named(ready: Fifty) -> None:

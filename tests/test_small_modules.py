@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adhere import files, metadata
+from adhere.costs.tokens import Tokens
 from adhere.environment import expand, lookup, secret
 from adhere.errors import AdhereError, ConfigError
 from adhere.jsonio import read_json, write_json
@@ -364,7 +365,7 @@ def test_no_client_counts_nothing() -> None:
         "answered": 0,
         "retries": 0,
         "failures": {},
-        "tokens": {},
+        "tokens": asdict(Tokens()),
         "throttled": 0,
         "throttled_s": 0,
         "least_concurrency": None,

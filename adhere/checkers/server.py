@@ -5,6 +5,7 @@ that one judging process and ends when the socket or its parent is gone. Nothing
 checker is unpickled, parsed or compared here: bytes go through.
 """
 
+import fcntl
 import gc
 import importlib
 import os
@@ -129,6 +130,8 @@ def _serve(control: _Control, confinement: Confinement) -> None:
         answer = reply(*watch(process, control))
     finally:
         end(process)
+        # The three standard streams are one open file, and a check may set its flags.
+        fcntl.fcntl(0, fcntl.F_SETFL, os.O_RDWR)
     control.send(answer)
 
 

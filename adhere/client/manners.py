@@ -12,6 +12,7 @@ from adhere.client.pacing import Backoff, Pace, TokenEstimate
 from adhere.client.reply import Failure, Reply
 from adhere.client.sharing import FOLDER_VARIABLE, Membership, Share, folder_of
 from adhere.client.slots import Slots
+from adhere.costs.tokens import tokens_of
 
 _EXCHANGE_S = 0.5
 # A client that may send nothing looks again sooner, as does one whose look was in another's way.
@@ -101,12 +102,11 @@ class Manners:
             self._pause(outcome.retry_after_s or 0.0)
 
     def _correct(self, turn: Turn, reply: Reply) -> None:
-        usage = reply.usage or {}
-        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if self._tokens is None or not isinstance(prompt, int) or not isinstance(completion, int):
+        took = tokens_of(reply.usage)
+        if self._tokens is None or took.unmetered:
             return
-        self._tokens.book(prompt + completion - turn.tokens)
-        self._estimate.learn(completion)
+        self._tokens.book(took.total - turn.tokens)
+        self._estimate.learn(took.completion)
 
     def _pause(self, seconds: float) -> None:
         """Send nothing for so long, as far as the configured patience goes."""

@@ -54,7 +54,7 @@ def forecast_answers(project: Project, cells: Sequence[Answers]) -> Forecast | N
     if not calls.low:
         return None
     earlier = [tokens_of(o["usage"]) for o in _outputs(cells) if o.get("usage")]
-    output, of_replies = _per_reply(mode, earlier)
+    output, of_replies = _per_reply(mode, earlier, calls.high)
     prompt, of_prompts = _prompts(cells)
     config = project.models[mode.model]
     return Forecast(
@@ -79,9 +79,9 @@ def _outputs(cells: Sequence[Answers]) -> list[Output]:
     return [output for answers in cells for output in answers.known.values()]
 
 
-def _per_reply(mode: Mode, earlier: Sequence[Tokens]) -> tuple[Span, str]:
-    """Return the output tokens of one reply, and what they rest on."""
-    mean = mean_of([tokens.completion for tokens in earlier])
+def _per_reply(mode: Mode, earlier: Sequence[Tokens], further: float) -> tuple[Span, str]:
+    """Return the output tokens of one of so many replies, and what they rest on."""
+    mean = mean_of([tokens.completion for tokens in earlier], further)
     if mean is not None:
         return mean.capped(mode.budget), f"{len(earlier):,} earlier replies"
     assumed = _REPLY[mode.thinks].capped(mode.budget)
@@ -108,7 +108,9 @@ def _prompts(cells: Sequence[Answers]) -> tuple[Span, str]:
 def visible_tokens(cells: Sequence[Answers]) -> Span:
     """Return the tokens of one answer as a judge sees it."""
     spans = [tokens_in(o["content"]) for o in _outputs(cells) if not is_failed(o)]
-    low, high = mean_of([span.low for span in spans]), mean_of([span.high for span in spans])
+    missing = sum(len(answers.missing) for answers in cells)
+    low = mean_of([span.low for span in spans], missing)
+    high = mean_of([span.high for span in spans], missing)
     if low is None or high is None:
         return _VISIBLE.capped(cells[0].task.mode.budget)
     return Span(low.low, high.high)

@@ -60,11 +60,15 @@ def message_tokens(texts: Iterable[str]) -> Span:
     return sum((tokens_in(text) + Span(*_AROUND) for text in texts), Span())
 
 
-def mean_of(earlier: Sequence[float]) -> Span | None:
-    """Return the mean that further values are likely to have; None without earlier ones."""
+def mean_of(earlier: Sequence[float], further: float) -> Span | None:
+    """Return the mean that so many further values are likely to have; None without earlier ones.
+
+    Few of them vary about the true mean as few of the earlier ones do, so both numbers count.
+    """
     if not earlier:
         return None
     mean = statistics.fmean(earlier)
     spread = statistics.stdev(earlier) if len(earlier) > 1 else mean
-    margin = max(_TRUST * mean, 2 * spread / math.sqrt(len(earlier)))
+    error = spread * math.sqrt(1 / len(earlier) + 1 / max(further, 1))
+    margin = max(_TRUST * mean, 2 * error)
     return Span(max(0.0, mean - margin), mean + margin)

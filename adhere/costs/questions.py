@@ -165,7 +165,7 @@ def forecast_questions(judge: Judge, found: Sequence[Questions]) -> Forecast | N
     calls = sum((questions.calls for questions in asked), Span()).times(again)
     earlier = [tokens.completion for questions in found for tokens in questions.earlier]
     most = judge.config.max_completion_tokens or judge.config.max_tokens
-    reply = mean_of(earlier) or _REPLY.capped(most)
+    reply = mean_of(earlier, calls.high) or _REPLY.capped(most)
     of_replies = f"assumed, {reply.low:,.0f} to {reply.high:,.0f} a reply"
     local = judge.config.local is not None
     return Forecast(
@@ -189,7 +189,7 @@ def _measured(questions: Questions) -> bool:
 
 def _prompt(questions: Questions) -> Span:
     """Return the tokens of all prompts, by earlier ones about the same model and dataset."""
-    mean = mean_of([tokens.prompt for tokens in questions.earlier])
+    mean = mean_of([tokens.prompt for tokens in questions.earlier], questions.calls.high)
     if mean is None or not _measured(questions):
         return questions.prompt
     return questions.calls.times(mean)

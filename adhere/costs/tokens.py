@@ -9,6 +9,10 @@ from typing import Any
 BY_BATCH = "batch"
 
 
+# Twice the largest context window there is: a server that says more has lost count.
+_MOST = 20_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Replies and what they took, by their servers' own figures.
@@ -77,8 +81,8 @@ def _figures(usage: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _whole(value: Any) -> int | None:
-    """Return a count of tokens; None for what is none."""
-    return value if type(value) is int and value >= 0 else None
+    """Return a count of tokens; None for what can be none of one reply."""
+    return value if type(value) is int and 0 <= value <= _MOST else None
 
 
 def _inner(usage: Mapping[str, Any], group: str, key: str) -> int:

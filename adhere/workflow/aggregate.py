@@ -25,7 +25,8 @@ class Aggregating:
     def changed(self, _wildcards: object = None) -> list[str]:
         """Evidence that a score is gone which the summary reported."""
         gone = any(not Path(path).exists() for path in self._score.wanted())
-        return self._call.changes.evidence(gone and files.summary(self._call.root).exists())
+        reported = files.summary(self._call.root).exists()
+        return self._call.changes.evidence(reported_score_gone=gone and reported)
 
     def prices(self, _wildcards: object = None) -> str:
         """All prices, as the summary's parameter: no other result depends on them."""

@@ -5,10 +5,9 @@ what was made of it is there.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
 # Whether Snakemake remembers how it made a file: then it sees and shows changes itself.
 OnRecord = Callable[[str], bool]
@@ -24,16 +23,22 @@ class Changes:
 
     def __init__(self, on_record: OnRecord) -> None:
         self._on_record = on_record
-        self._open = ExitStack()  # as long as the call itself
 
     def unseen(self, file: Path) -> bool:
         """Whether Snakemake would not see a change of what a file was made with."""
         return file.exists() and not self._on_record(str(file))
 
-    def evidence(self, changed: bool) -> list[str]:
-        """Return a file that is newer than any output, which as an input outdates the output."""
-        return [self._newer] if changed else []
+    def evidence(self, **found: bool) -> list[str]:
+        """Return a file for each thing ``found``; newer than any output, it outdates them as input.
+
+        Its name is what was found, since Snakemake shows it as the job's reason.
+        """
+        files = [Path(self._folder.name) / what for what, true in found.items() if true]
+        for file in files:
+            file.touch()
+        return list(map(str, files))
 
     @cached_property
-    def _newer(self) -> str:
-        return self._open.enter_context(NamedTemporaryFile(prefix="adhere-found-a-change-")).name
+    def _folder(self) -> TemporaryDirectory[str]:
+        """A folder that goes with the call."""
+        return TemporaryDirectory(prefix="adhere-")

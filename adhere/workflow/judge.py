@@ -45,7 +45,9 @@ class Judging:
         dataset = call.datasets.load(evaluation.cell.dataset)
         unseen = call.changes.unseen(results)
         differs = unseen and judging_differs(call.plan.project, evaluation, dataset)
-        return call.changes.evidence(differs or (judged and gone))
+        return call.changes.evidence(
+            judge_or_constraints_changed=differs, prediction_file_gone=judged and gone
+        )
 
     def attempt(self, wildcards: Wildcards) -> str:
         """Parameter that changes when passing failures of the judge are tried again."""

@@ -36,7 +36,7 @@ class Predicting:
         """Evidence that a prediction file was made otherwise than it would be now."""
         cell, changes = cell_of(wildcards), self._call.changes
         unseen = changes.unseen(files.prediction(self._root, cell))
-        return changes.evidence(unseen and self._differs(cell))
+        return changes.evidence(model_or_inputs_changed=unseen and self._differs(cell))
 
     def attempt(self, wildcards: Wildcards) -> str:
         """Parameter that changes when passing failures of a prediction file are tried again."""

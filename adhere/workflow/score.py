@@ -28,4 +28,6 @@ class Scoring:
         gone = call.judges and not files.results(call.root, evaluation).exists()
         unseen = call.changes.unseen(files.accuracy(call.root, evaluation))
         differs = unseen and policy_differs(call.plan.project, evaluation)
-        return call.changes.evidence(differs or (scored(call.root, evaluation) and gone))
+        return call.changes.evidence(
+            policy_changed=differs, results_file_gone=gone and scored(call.root, evaluation)
+        )
