@@ -32,11 +32,14 @@ class _FewAtATime(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Ready:
         """Return pairs of a key and the events that are ready, as the base class does."""
-        ready = self._waiting or super().select(timeout)
-        self._waiting = ready[_AT_A_TIME:]
+        if not self._waiting:
+            ready = super().select(timeout)
+            self._waiting = ready[_AT_A_TIME:]
+            return ready[:_AT_A_TIME] if self._waiting else ready
+        turn, self._waiting = self._waiting[:_AT_A_TIME], self._waiting[_AT_A_TIME:]
         # What is asked for may have changed meanwhile.
         keys = self.get_map()
-        now = [(keys[key.fd], events) for key, events in ready[:_AT_A_TIME]]
+        now = [(keys[key.fd], events) for key, events in turn]
         return [(key, events & key.events) for key, events in now if events & key.events]
 
     def unregister(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:

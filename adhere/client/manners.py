@@ -102,11 +102,12 @@ class Manners:
             self._pause(outcome.retry_after_s or 0.0)
 
     def _correct(self, turn: Turn, reply: Reply) -> None:
-        took = tokens_of(reply.usage)
-        if self._tokens is None or took.unmetered:
+        if self._tokens is None:
             return
-        self._tokens.book(took.total - turn.tokens)
-        self._estimate.learn(took.completion)
+        took = tokens_of(reply.usage)
+        if not took.unmetered:
+            self._tokens.book(took.total - turn.tokens)
+            self._estimate.learn(took.completion)
 
     def _pause(self, seconds: float) -> None:
         """Send nothing for so long, as far as the configured patience goes."""
