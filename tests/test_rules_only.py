@@ -8,14 +8,16 @@ import pytest
 from test_reporting import Tree
 from workflow_project import model_config
 
+from adhere.checkers import CheckerPool
 from adhere.config import RULES_ONLY, JudgeConfig, load_project
 from adhere.costs.budget import check_budget, judge_allowance
 from adhere.errors import ConfigError
 from adhere.jobs.estimate import forecasts
-from adhere.jsonio import write_json
-from adhere.judging import Judge
+from adhere.jsonio import read_json, write_json
+from adhere.judging import Judge, judge_rows
 from adhere.judging.asking import Asker, Place
 from adhere.plan import make_plan
+from adhere.progress import Progress
 from adhere.scoring.accuracy import Accuracy, compute_accuracy, outcomes
 from adhere.scoring.parse import parse_results
 from adhere.scoring.policies import get_policy
@@ -35,6 +37,12 @@ def project(root: Path, **more: Any) -> Path:
     write_json(root / "configs/m.yaml", model_config("http://127.0.0.1:9/v1", "m"))
     write_json(root / "judge_configs/j.yaml", {"model": "j"})
     return root
+
+
+def load(path: Path) -> list[Row]:
+    """Return rows with an answer."""
+    answer = {"content": "Hello.", "error": None}
+    return [{**row, "output": answer} for row in read_json(path)]
 
 
 def test_it_needs_no_file_and_runs_only_where_it_is_meant(tmp_path: Path) -> None:
@@ -69,6 +77,19 @@ def test_every_question_is_left_out_with_its_reason() -> None:
     answered = asyncio.run(asker.ask(place, "Is it polite?", 0, True))
     assert (answered.text, answered.verdict, answered.reason) == (None, None, "not_asked")
     assert answered.record == {"reason": "not_asked"}
+
+
+def test_what_is_left_out_by_choice_is_no_failure(tmp_path: Path) -> None:
+    rows = load(project(tmp_path) / "data.json")
+    asker = Asker(Judge(RULES_ONLY, JudgeConfig(model="none", api_key_env=None)), None, None)
+
+    async def judged() -> tuple[int, int]:
+        with Progress("judge", "constraints") as progress:
+            async with CheckerPool(workers=1) as pool:
+                await judge_rows(rows, asker, pool, progress)
+            return progress.done, progress.failed
+
+    assert asyncio.run(judged()) == (1, 0)
 
 
 def test_what_was_not_asked_fails_no_item_and_is_not_comparable() -> None:

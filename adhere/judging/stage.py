@@ -10,7 +10,7 @@ from adhere.data import Constraint, Row, constraints, label, occurrences, seen
 from adhere.errors import DataError
 from adhere.jsonio import fingerprint
 from adhere.judging.asking import Asker, Place
-from adhere.judging.chain import NOT_APPLICABLE, Check, Outcome, Tools, run_chain
+from adhere.judging.chain import NOT_APPLICABLE, NOT_ASKED, Check, Outcome, Tools, run_chain
 from adhere.judging.evidence import Evidence
 from adhere.prediction.answer import is_failed, is_pending
 from adhere.progress import Progress
@@ -140,7 +140,7 @@ async def _judge(
         work.constraint.steps, work.answer, tools_for(work, asker, pool.check)
     )
     record(run, work, outcome)
-    undecided = outcome.score is None and outcome.null_reason != NOT_APPLICABLE
+    undecided = outcome.score is None and outcome.null_reason not in (NOT_APPLICABLE, NOT_ASKED)
     retries = asker.client.counts.retries if asker and asker.client else 0
     progress.advance(failed=undecided, retries=retries)
 
