@@ -1,6 +1,7 @@
 """Scoring: 300,000 verdicts through the jobs that score and aggregate."""
 
 import asyncio
+import os
 import resource
 import subprocess
 import sys
@@ -35,7 +36,8 @@ def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
         project = _project(root, rows, files)
-        jobs = project.snakemake("scores", "--quiet")
+        cores = os.cpu_count() or 1
+        jobs = {n: _jobs(project, n) for n in (cores, 1, 2 * cores)}
         before = children_cpu()
         command = [sys.executable, "-m", "bench.scoring", str(root / "results")]
         peak = float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
@@ -44,8 +46,14 @@ def figures() -> Iterator[Figure]:
     what = f"{files * per_file:,} verdicts in {files} files of {size / files / 1e6:.0f} MB"
     yield Figure(f"{what}: score and aggregate, processor time in one process", cpu, "s", 20)
     yield Figure("its peak memory", peak, "MiB")
-    yield Figure(f"the same as {files + 1} jobs of the workflow, everything included", jobs, "s")
-    yield Figure("per job", jobs / (files + 1), "s")
+    for n, seconds in jobs.items():
+        yield Figure(f"as {files} jobs of the workflow, --cores {n} of {cores}", seconds, "s")
+    yield Figure("per job", jobs[cores] / files, "s")
+
+
+def _jobs(project: Project, cores: int) -> float:
+    """Score every file by a job of its own; return seconds, start-up included."""
+    return project.snakemake("scores", "--quiet", "--cores", str(cores), "--forcerun", "score")
 
 
 async def _judged() -> list[Row]:

@@ -191,14 +191,15 @@ def test_an_estimate_asks_nothing_and_holds(
     took = project.json("results/summary.json")["expenses"]
     for forecast in [*first, *second]:
         assert_holds(forecast, [e for e in took if belongs(e, forecast)])
-    # One run more, by what the two before it took.
+    # One run more, by what the two before it took: ten replies, so that one time in twenty a figure
+    # lies a little outside of its range.
     smoke["repeats"] = 3
     third = expected()
     assert [forecast.calls.high for forecast in third[:2]] == [5, 5]
     assert project.snakemake("--config", "datasets=smoke", "repeats=3").code == 0
     took = [e for e in project.json("results/summary.json")["expenses"] if e["run"] == 3]
     for forecast in third:
-        assert_holds(forecast, [e for e in took if belongs(e, forecast)])
+        assert_holds(forecast, [e for e in took if belongs(e, forecast)], factor=2)
 
 
 def belongs(expense: dict[str, Any], forecast: Forecast) -> bool:
@@ -208,12 +209,13 @@ def belongs(expense: dict[str, Any], forecast: Forecast) -> bool:
     return forecast.asked == f"{expense['model']} {expense['mode']}"
 
 
-def assert_holds(forecast: Forecast, took: list[dict[str, Any]]) -> None:
-    """Fail where what was taken lies outside of what was expected."""
+def assert_holds(forecast: Forecast, took: list[dict[str, Any]], factor: float = 1) -> None:
+    """Fail where what was taken lies outside of what was expected, by more than a factor."""
     for name in ("calls", "prompt", "completion"):
         span = forecast.output if name == "completion" else getattr(forecast, name)
         taken = sum(expense[name] for expense in took)
-        assert span.low <= taken <= span.high, (forecast.asked, name, taken, span)
+        within = span.low / factor <= taken <= span.high * factor
+        assert within, (forecast.asked, name, taken, span)
     assert forecast.cost is not None
     low, high = forecast.cost
     assert low <= sum(Decimal(expense["cost"]) for expense in took) <= high
