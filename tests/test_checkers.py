@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from adhere.checkers import CheckerPool, CheckResult, worker
 from adhere.checkers.source import repair
+from adhere.config import Checkers
 from adhere.errors import CheckerError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -560,6 +561,36 @@ def test_many_checks_at_once_keep_their_results() -> None:
             return await asyncio.gather(*(pool.check(IDENTITY, str(n)) for n in range(100)))
 
     assert [result.value for result in asyncio.run(main())] == [str(n) for n in range(100)]
+
+
+def test_a_server_starts_when_none_is_free() -> None:
+    async def main() -> list[int]:
+        counts = []
+        async with CheckerPool(workers=3) as pool:
+            for _ in range(2):
+                await pool.check(IDENTITY, "")
+            counts.append(len(pool.server_pids))
+            for checks in (2, 10):
+                await asyncio.gather(*(pool.check(IDENTITY, "") for _ in range(checks)))
+                counts.append(len(pool.server_pids))
+            return counts
+
+    assert asyncio.run(main()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("cores", "workers", "servers"), [(1, 0, 1), (2, 0, 2), (128, 0, 8), (1, 3, 3)]
+)
+def test_a_job_has_a_server_for_each_core_it_may_use(
+    monkeypatch: pytest.MonkeyPatch, cores: int, workers: int, servers: int
+) -> None:
+    async def main() -> int:
+        async with CheckerPool.configured(Checkers(workers=workers)) as pool:
+            await asyncio.gather(*(pool.check(IDENTITY, "") for _ in range(10)))
+            return len(pool.server_pids)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    assert asyncio.run(main()) == servers
 
 
 def test_an_interpreter_that_does_not_start(

@@ -1,14 +1,23 @@
 """CheckerPool: what the judge uses to run checkers."""
 
 import asyncio
+import os
+import sys
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from adhere.checkers.frames import MAX_BYTES, Kind, decode, encode
 from adhere.checkers.isolation import Isolation, Level, weakest
 from adhere.checkers.result import CheckResult, Reason
 from adhere.checkers.source import repair
 from adhere.checkers.worker import Reply, Worker
+
+if TYPE_CHECKING:
+    from adhere.config import Checkers
+
+# One judging process cannot keep more servers busy: what it does for a check takes a tenth of what
+# a server does (docs/benchmarks.md), and a machine of many cores has many judging processes.
+_MOST_SERVERS: Final = 8
 
 _REASONS: Final[dict[Kind, Reason]] = {
     Kind.ERROR: "checker_error",
@@ -30,7 +39,8 @@ class CheckerPool:
 
     Use as ``async with CheckerPool(workers=2) as pool: result = await pool.check(source, text)``.
     Any number of checks may be awaited at once; they wait for a free server. Cancelling one ends
-    its process and frees its server. ``isolation`` says what the servers found when they started.
+    its process and frees its server. One server starts with the pool, another when a check finds
+    none free. ``isolation`` says what those that have started found.
     """
 
     def __init__(
@@ -41,7 +51,7 @@ class CheckerPool:
         memory_mb: int = 1024,
         minimum: Level = "medium",
     ) -> None:
-        """Set the number of servers, seconds and MiB of address space per check.
+        """Set the most servers, and seconds and MiB of address space per check.
 
         No check runs where isolation is below ``minimum``.
         """
@@ -53,23 +63,30 @@ class CheckerPool:
         self._running: dict[asyncio.Task[Reply], Worker] = {}
         self._open = False
 
-    async def __aenter__(self) -> Self:
-        """Start all servers.
+    @classmethod
+    def configured(cls, settings: "Checkers") -> Self:
+        """Make the pool that a configuration asks for; one server a core where it leaves it open.
 
-        Raises CheckerError when one does not start, or confines its checks too little.
+        Cores are those that this process may use, which a scheduler or taskset may have limited.
         """
-        starts = [worker.start() for worker in self._workers]
-        try:
-            outcomes = await asyncio.gather(*starts, return_exceptions=True)
-        except asyncio.CancelledError:
-            await self._stop()
-            raise
-        for outcome in outcomes:
-            if outcome is not None:
-                await self._stop()
-                raise outcome
+        # Elsewhere none starts, and says so.
+        cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+        return cls(
+            workers=settings.workers or min(cores, _MOST_SERVERS),
+            timeout_s=settings.timeout_s,
+            memory_mb=settings.memory_mb,
+            minimum=settings.isolation,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Start the first server.
+
+        Raises CheckerError when it does not start, or confines its checks too little.
+        """
+        first, *later = self._workers
+        await first.start()
         self._free = asyncio.LifoQueue()
-        for worker in self._workers:
+        for worker in (*later, first):
             self._free.put_nowait(worker)
         self._open = True
         return self

@@ -34,7 +34,9 @@ class Retry(Strict):
 class Checkers(Strict):
     """The processes that run a dataset's `check_following` functions."""
 
-    workers: Annotated[int, Field(ge=0)] = Field(0, description="0: one a core.")
+    workers: Annotated[int, Field(ge=0)] = Field(
+        0, description="Servers of a job at most. 0: one a core, eight at most."
+    )
     timeout_s: Seconds = Field(10.0, description="Time limit of one check.")
     memory_mb: PositiveInt = Field(1024, description="Memory limit of one check.")
     isolation: Level = Field(

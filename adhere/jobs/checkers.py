@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -25,13 +24,7 @@ def report(dataset: data.Dataset, limits: Checkers) -> str:
     """Return what the audit of one dataset found, as lines of text."""
 
     async def run() -> list[str]:
-        pool = CheckerPool(
-            workers=limits.workers or os.cpu_count() or 1,
-            timeout_s=limits.timeout_s,
-            memory_mb=limits.memory_mb,
-            minimum=limits.isolation,
-        )
-        async with pool:
+        async with CheckerPool.configured(limits) as pool:
             findings = await audit(dataset.rows, pool)
         counts = Counter(finding.kind for finding in findings)
         told = ", ".join(f"{kind} {n}" for kind, n in counts.most_common()) or "nothing to tell"

@@ -1,7 +1,6 @@
 """Judge: one prediction file by one judge, for the workflow and by hand."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -161,13 +160,7 @@ def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
 
         async def work(client: ChatClient | None) -> JudgeRun:
             asker = Asker(judge, client, journal) if judge is not None else None
-            limits = project.config.checkers
-            pool = CheckerPool(
-                workers=limits.workers or os.cpu_count() or 1,
-                timeout_s=limits.timeout_s,
-                memory_mb=limits.memory_mb,
-                minimum=limits.isolation,
-            )
+            pool = CheckerPool.configured(project.config.checkers)
             with Progress(judging.title, "constraints") as progress:
                 try:
                     async with pool:

@@ -1,7 +1,6 @@
 """Serve the verifier: the judge stage's engine over HTTP, until a signal ends it."""
 
 import argparse
-import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -39,14 +38,7 @@ def main() -> None:
 
 def _serve(project: Project, judge: Judge, settings: Settings, listener: socket.socket) -> None:
     async def work(client: ChatClient | None) -> None:
-        checkers = project.config.checkers
-        pool = CheckerPool(
-            workers=checkers.workers or os.cpu_count() or 1,
-            timeout_s=checkers.timeout_s,
-            memory_mb=checkers.memory_mb,
-            minimum=checkers.isolation,
-        )
-        async with pool:
+        async with CheckerPool.configured(project.config.checkers) as pool:
             engine = Engine(judge, client, pool, Gate(settings.limits))
             await Server(engine, settings).serve_on(listener)
 
