@@ -68,7 +68,7 @@ async def audit(rows: Sequence[Row], pool: CheckerPool) -> list[Finding]:
     async def examine(number: int) -> None:
         found[number] = await _examine(checkers[number], pool)
 
-    width = max(1, 2 * len(pool.server_pids))
+    width = 2 * pool.workers
     await drain([(iter(range(len(checkers))), width)], examine)
     findings = [finding for number in range(len(checkers)) for finding in found[number]]
     # What is broken comes before what may only be strict.

@@ -54,6 +54,15 @@ def test_each_problem_is_named_with_its_place(source: str, kind: str, text: str)
     assert any(text in line for name, line in found if name == kind)
 
 
+def test_an_audit_keeps_every_server_busy() -> None:
+    async def run() -> int:
+        async with CheckerPool(workers=3) as pool:
+            await audit([row(*(f"{GOOD}\n# {number}" for number in range(20)))], pool)
+            return len(pool.server_pids)
+
+    assert asyncio.run(run()) == 3
+
+
 def test_a_checker_that_does_not_end() -> None:
     source = "def check_following(r):\n    while True:\n        pass\n"
     assert [name for name, _ in kinds(row(source), timeout_s=0.5)] == ["checker_timeout"]

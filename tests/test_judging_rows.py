@@ -102,6 +102,15 @@ async def test_checkers_alone_need_no_judge() -> None:
 
 
 @looped
+async def test_checkers_keep_every_server_busy() -> None:
+    rows = [item(f"q{n}", [("code", TRUE)], [("code", FALSE)]) for n in range(20)]
+    async with CheckerPool(workers=3) as pool:
+        with Progress("judge", "constraints") as progress:
+            await judge_rows(rows, None, pool, progress)
+        assert len(pool.server_pids) == 3
+
+
+@looped
 async def test_no_rows_are_no_problem(tmp_path: Path) -> None:
     async with judging(tmp_path, YES) as bench:
         run, _ = await bench.judge([])

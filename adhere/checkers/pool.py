@@ -106,6 +106,11 @@ class CheckerPool:
         await self._stop()
 
     @property
+    def workers(self) -> int:
+        """The most servers there can be."""
+        return len(self._workers)
+
+    @property
     def server_pids(self) -> list[int]:
         """The process ids of the servers that run now."""
         return [worker.pid for worker in self._workers if worker.pid is not None]

@@ -91,7 +91,7 @@ async def judge_rows(
     width = asker.client.width if asker and asker.client else 1
     queues = [
         (iter(asking), min(width, len(asking))),
-        (iter(checking), min(max(1, 2 * len(pool.server_pids)), len(checking))),
+        (iter(checking), min(2 * pool.workers, len(checking))),
     ]
     await drain(queues, lambda piece: _judge(piece, asker, pool, run, progress))
     return run
