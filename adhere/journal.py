@@ -8,7 +8,7 @@ counts. Lines are appended with one write each; a torn last line is cut before a
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,6 +18,8 @@ from adhere.jsonio import dumps, lines, loads
 from adhere.locks import lock
 
 Entry = dict[str, Any]
+# Says what is wrong with an entry, beyond its being none; None where nothing is.
+Check = Callable[[Entry], object | None]
 _LOG = logging.getLogger("adhere")
 
 
@@ -27,14 +29,18 @@ class Journal:
     Raises JournalError when another process holds the journal for ``patience_s`` seconds, or when
     it cannot be written (a full disk): what had been written before stays intact.
 
-    ``lines_read`` is the number of lines found on opening, ``unreadable`` those of them that are
-    no journal lines.
+    ``lines_read`` is the number of lines found on opening, ``problems`` says what is wrong with
+    those of them that are passed over, since they are no journal lines or do not pass ``check``.
     """
 
-    def __init__(self, path: Path, *, patience_s: float = 3600.0) -> None:
+    def __init__(
+        self, path: Path, check: Check | None = None, *, patience_s: float = 3600.0
+    ) -> None:
         self.path = path
+        self._check = check
         self._patience_s = patience_s
-        self.lines_read = self.unreadable = 0
+        self.lines_read = 0
+        self.problems: list[str] = []
         self._entries: dict[str, Entry] = {}
         self._handle = -1
         self._end = 0
@@ -100,7 +106,15 @@ class Journal:
             os.ftruncate(self._handle, len(whole))
         self._end = os.lseek(self._handle, 0, os.SEEK_END)
         self.lines_read = sum(1 for _ in lines(whole))
-        self._entries, self.unreadable = parse(whole)
+        self._entries, self.problems = parse(whole, self._check)
+        if self.problems:
+            _LOG.warning(
+                "warning: %s: %d of its lines are passed over (what they held is asked again where "
+                "it is wanted); the first: %s",
+                self.path,
+                len(self.problems),
+                self.problems[0],
+            )
 
     def get(self, fp: str) -> Entry | None:
         """Return the last entry of a fingerprint, or None."""
@@ -135,27 +149,31 @@ def _write_all(handle: int, data: bytes) -> None:
         left = left[os.write(handle, left) :]
 
 
-def parse(raw: bytes) -> tuple[dict[str, Entry], int]:
-    """Return the last entry of each fingerprint, and how many lines are not journal lines."""
+def parse(raw: bytes, check: Check | None = None) -> tuple[dict[str, Entry], list[str]]:
+    """Return the last entry of each fingerprint, and what is wrong with each line passed over."""
     entries: dict[str, Entry] = {}
-    unreadable = 0
-    for line in lines(raw):
+    problems = []
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if not line.strip():
+            continue
         try:
             entry = loads(line)
-        except (ValueError, RecursionError):
-            unreadable += 1
+        except (ValueError, RecursionError) as error:
+            problems.append(f"line {number}: is no JSON: {error}")
             continue
-        if isinstance(entry, dict) and isinstance(entry.get("fp"), str):
-            entries[entry["fp"]] = entry
+        if not isinstance(entry, dict) or not isinstance(entry.get("fp"), str):
+            problems.append(f"line {number}: is no object with a text 'fp'")
+        elif check and (wrong := check(entry)):
+            problems.append(f"line {number}: {wrong}")
         else:
-            unreadable += 1
-    return entries, unreadable
+            entries[entry["fp"]] = entry
+    return entries, problems
 
 
-def read(path: Path) -> dict[str, Entry]:
+def read(path: Path, check: Check | None = None) -> dict[str, Entry]:
     """Return a journal's entries without opening it for writing; empty where there is none."""
     try:
-        return parse(path.read_bytes())[0]
+        return parse(path.read_bytes(), check)[0]
     except FileNotFoundError:
         return {}
     except OSError as error:

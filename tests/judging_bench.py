@@ -15,6 +15,7 @@ from adhere.data import Row
 from adhere.journal import Journal
 from adhere.judging import Judge, JudgeRun, judge_rows
 from adhere.judging.asking import Asker
+from adhere.kept import wrong_reply_line
 from adhere.progress import Progress
 
 TRUE = "def check_following(response):\n    return True\n"
@@ -58,7 +59,10 @@ class Judging:
             concurrency=self.concurrency,
             retry=Retry(attempts=2, first_wait_s=0.001, max_wait_s=0.002),
         )
-        with Journal(self.path) as journal, Progress("judge", "constraints") as progress:
+        with (
+            Journal(self.path, wrong_reply_line) as journal,
+            Progress("judge", "constraints") as progress,
+        ):
             async with ChatClient(endpoint) as client:
                 asker = Asker(Judge("j", config), client, journal)
                 return await judge_rows(rows, asker, self.pool, progress), asker

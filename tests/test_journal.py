@@ -52,7 +52,7 @@ def test_what_is_appended_is_found_now_and_later(tmp_path: Path) -> None:
         assert values(read(path)) == {f"fp{n}": text for n, text in enumerate(texts)}
     assert path.read_bytes().count(b"\n") == 5, "one line each"
     with Journal(path) as journal:
-        assert (len(journal), journal.lines_read, journal.unreadable) == (5, 5, 0)
+        assert (len(journal), journal.lines_read, journal.problems) == (5, 5, [])
         assert [journal.get(f"fp{n}") for n in range(5)] == [
             {"fp": f"fp{n}", "value": text} for n, text in enumerate(texts)
         ]
@@ -91,7 +91,8 @@ def test_garbage_lines_are_counted_and_left(tmp_path: Path, garbage: bytes) -> N
     content = line("a", 1) + garbage + b"\n" + line("b", 2)
     path.write_bytes(content)
     with Journal(path) as journal:
-        assert (journal.unreadable, len(journal), journal.lines_read) == (1, 2, 3)
+        assert (len(journal.problems), len(journal), journal.lines_read) == (1, 2, 3)
+        assert journal.problems[0].startswith("line 2: is no ")
         journal.append("c", {"value": 3})
     assert path.read_bytes() == content + line("c", 3)
     assert values(read(path)) == {"a": 1, "b": 2, "c": 3}
@@ -106,24 +107,24 @@ def test_only_a_newline_ends_a_line() -> None:
         '{"fp":"b","value":"\\r"}',
     ]
     raw = "".join(f"{text}\n" for text in lines).encode()
-    entries, unreadable = parse(raw)
-    assert (values(entries), unreadable) == ({"a": "x\u2028y\u2029z\x85", "b": "\r"}, 0)
+    entries, problems = parse(raw)
+    assert (values(entries), problems) == ({"a": "x\u2028y\u2029z\x85", "b": "\r"}, [])
 
 
 @PATIENT
 @given(st.binary(max_size=200))
 def test_no_bytes_crash_the_reader(raw: bytes) -> None:
-    entries, unreadable = parse(raw)
-    assert len(entries) + unreadable <= raw.count(b"\n") + 1
+    entries, problems = parse(raw)
+    assert len(entries) + len(problems) <= raw.count(b"\n") + 1
 
 
 @PATIENT
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=9)), unique_by=lambda e: e[0]))
 def test_bytes_around_lines_cost_no_line(lines: list[tuple[str, str]]) -> None:
     raw = b"\xff{\n".join(line(fp, value) for fp, value in lines)
-    entries, unreadable = parse(raw)
+    entries, problems = parse(raw)
     assert values(entries) == dict(lines)
-    assert unreadable == max(len(lines) - 1, 0)
+    assert len(problems) == max(len(lines) - 1, 0)
 
 
 @PATIENT
@@ -152,7 +153,7 @@ def test_a_file_torn_anywhere_loses_its_last_line_only(tmp_path: Path) -> None:
         complete = sum(len(b"".join(lines[: n + 1])) - 1 <= size for n in range(3))
         with Journal(path) as journal:
             assert [journal.get(fp) is not None for fp in "abc"] == [n < complete for n in range(3)]
-            assert (journal.lines_read, journal.unreadable) == (complete, 0)
+            assert (journal.lines_read, journal.problems) == (complete, [])
             journal.append("z", {"value": size})
         assert path.read_bytes() == b"".join(lines[:complete]) + line("z", size)
 
@@ -314,7 +315,7 @@ def test_a_killed_writer_loses_nothing_that_it_finished(tmp_path: Path) -> None:
                 assert entry is not None
                 assert entry["value"] == "x" * 100_000 + str(n)
             assert len(journal) in (finished + 1, finished + 2)
-            assert journal.unreadable == 0
+            assert journal.problems == []
             journal.append("after", {"value": 1})
         assert read(path)["after"] == {"fp": "after", "value": 1}
 

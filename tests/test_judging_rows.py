@@ -169,9 +169,6 @@ def test_constraints_come_from_the_dataset() -> None:
         ([item("a")], [item("a"), item("b")], r"1 items, the dataset 2"),
         ([item("a"), item("x")], [item("a"), item("b")], r"item 2: .*another input"),
         ([item("b"), item("a")], [item("a"), item("b")], r"item 1: .*another input"),
-        ([item("a"), {"input": []}], None, r"item 2: has no `output`"),
-        ([item("a") | {"id": "z", "output": "text"}], None, r"item 1 \(id z\): has no `output`"),
-        ([item("a") | {"output": [1]}], [item("a")], r"item 1: has no `output`"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(

@@ -7,10 +7,11 @@ from adhere.config import Project
 from adhere.costs.expected import Span, exactly, mean_of, message_tokens, tokens_in
 from adhere.costs.forecast import Forecast
 from adhere.costs.tokens import Tokens, tokens_of
-from adhere.data import Row, load_rows
+from adhere.data import Row
 from adhere.journal import read
+from adhere.kept import wrong_answer_line
 from adhere.plan import Cell
-from adhere.prediction import Mode, Task, answered, recorded, task_of
+from adhere.prediction import Mode, Task, answered, read_predictions, recorded, task_of
 from adhere.prediction.answer import Output, is_failed, is_pending
 from adhere.status import prediction_differs
 from adhere.tools import MAX_TURNS
@@ -41,8 +42,8 @@ def answers_of(project: Project, cell: Cell) -> Answers:
     known = answered(task)
     root = project.root / project.config.results_root
     finished = recorded(root, cell) and not prediction_differs(project, cell, task.dataset)
-    if finished and not read(task.places.journal):
-        rows = load_rows(task.places.prediction)
+    if finished and not read(task.places.journal, wrong_answer_line):
+        rows = read_predictions(task.places.prediction)
         known = {i: row["output"] for i, row in enumerate(rows) if not is_pending(row["output"])}
     return Answers(task, known)
 

@@ -24,6 +24,7 @@ from adhere.judging import Judge
 from adhere.judging.asking import Asker
 from adhere.judging.chain import Answered, Tools, run_chain
 from adhere.judging.stage import Work, prepared, tools_for
+from adhere.kept import wrong_reply_line
 from adhere.plan import Evaluation
 from adhere.status import judging_differs, retryable_verdicts
 
@@ -58,7 +59,7 @@ class _Kept(Journal):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.entries = read(path)
+        self.entries = read(path, wrong_reply_line)
 
     def get(self, fp: str) -> Entry | None:
         return self.entries.get(fp)
@@ -86,7 +87,7 @@ def questions_about(project: Project, judge: Judge, cells: Sequence[Answers]) ->
         task = answers.task
         evaluation = Evaluation(task.cell, judge.name)
         journal = _Kept(files.judge_journal(root, evaluation))
-        replies = (entry.get("reply", {}).get("usage") for entry in journal.entries.values())
+        replies = (entry["reply"].get("usage") for entry in journal.entries.values())
         questions.earlier += [tokens_of(usage) for usage in replies if usage]
         if not answers.missing and _finished(project, root, evaluation, answers):
             continue

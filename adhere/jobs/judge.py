@@ -25,10 +25,11 @@ from adhere.jsonio import write_json
 from adhere.judging import Judge, JudgeRun, judge_rows
 from adhere.judging.asking import Asker
 from adhere.judging.stage import align
+from adhere.kept import wrong_reply_line
 from adhere.metadata import client_figures, job_record, versions
 from adhere.names import unlimited
 from adhere.plan import Evaluation
-from adhere.prediction import recorded
+from adhere.prediction import read_predictions, recorded
 from adhere.progress import Progress
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ def judge(job: Job) -> None:
             f"judge_configs/{evaluation.judge}.yaml, or the dataset {dataset.path}, changed while "
             "the workflow was running: start it again"
         )
-    predictions = data.load_rows(Path(job.input["prediction"]))
+    predictions = read_predictions(Path(job.input["prediction"]))
     judging = Judging(
         project,
         judge,
@@ -155,7 +156,7 @@ def isolation_warnings(isolation: dict[str, Any]) -> list[str]:
 def run_judging(judging: Judging, record: dict[str, Any]) -> JudgeRun:
     """Judge all rows, with the judge's endpoint, a server of the job's own, or no judge at all."""
     project, judge = judging.project, judging.judge
-    with Journal(judging.journal) as journal:
+    with Journal(judging.journal, wrong_reply_line) as journal:
         lines_read = journal.lines_read
 
         async def work(client: ChatClient | None) -> JudgeRun:

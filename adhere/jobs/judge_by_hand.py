@@ -10,6 +10,7 @@ from adhere.errors import ConfigError, DataError
 from adhere.jobs.judge import Judging, joined, run_judging
 from adhere.jsonio import write_json
 from adhere.judging import Judge
+from adhere.prediction import read_predictions
 from adhere.prediction.answer import without_thinking
 
 
@@ -44,7 +45,7 @@ def main() -> None:
 
 def _rows(path: Path, reference: Path | None) -> list[Row]:
     """Read a prediction file, with the constraints of ``reference`` where one is given."""
-    predictions = data.load_rows(path)
+    predictions = read_predictions(path)
     dataset = data.load("reference", reference).rows if reference else None
     rows = joined(path, predictions, dataset)
     for index, row in enumerate(rows):

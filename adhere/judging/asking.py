@@ -112,7 +112,7 @@ class Asker:
             return None, None, kinds.get(reply["error"]["kind"], "judge_failed")
         text = final_answer(reply["content"] or "", prompt).text
         kinds = {"length": "judge_truncated", "content_filter": "judge_filtered"}
-        cut = kinds.get(str(reply["finish_reason"]))
+        cut = kinds.get(str(reply.get("finish_reason")))
         if not text.strip():
             return text, None, cut or "judge_empty"
         if not verdict_wanted:

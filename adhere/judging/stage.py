@@ -48,9 +48,6 @@ def align(predictions: Sequence[Row], reference: Sequence[Row] | None) -> list[R
     Raises DataError where the two do not belong together. Without a reference the predictions'
     own constraints are used.
     """
-    for index, row in enumerate(predictions):
-        if not isinstance(row.get("output"), dict):
-            raise DataError(f"{label(index, row)}: has no `output`: this is no prediction file")
     if reference is None:
         return list(predictions)
     if len(predictions) != len(reference):

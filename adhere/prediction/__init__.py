@@ -1,6 +1,7 @@
 """Predict: what is sent to a model, what its reply comes to, and the files that keep it."""
 
 from adhere.prediction.model import Mode, mode_of
+from adhere.prediction.read import read_predictions
 from adhere.prediction.recordings import with_recordings
 from adhere.prediction.stage import (
     Places,
@@ -24,6 +25,7 @@ __all__ = [
     "collect",
     "make_task",
     "mode_of",
+    "read_predictions",
     "recorded",
     "run_tasks",
     "task_of",

@@ -17,6 +17,7 @@ from adhere.data import Dataset, Row, given, is_recorded, label, load_cached, oc
 from adhere.errors import BudgetError, DataError, EndpointError
 from adhere.journal import Journal, read
 from adhere.jsonio import fingerprint, read_json, write_json
+from adhere.kept import wrong_answer_line
 from adhere.locks import folder_lock
 from adhere.names import unlimited
 from adhere.plan import Cell
@@ -130,7 +131,10 @@ def _open_journals(tasks: Sequence[Task]) -> Iterator[dict[Cell, Journal]]:
     """Open the journals of several tasks together; cells of one run may share one."""
     paths = {task.cell: task.places.journal for task in tasks}
     with ExitStack() as stack:
-        opened = {path: stack.enter_context(Journal(path)) for path in set(paths.values())}
+        opened = {
+            path: stack.enter_context(Journal(path, wrong_answer_line))
+            for path in set(paths.values())
+        }
         yield {cell: opened[path] for cell, path in paths.items()}
 
 
@@ -170,17 +174,17 @@ def _refuse_if_nothing(
     if outputs and all(is_pending(output) for output in outputs):
         error = outputs[0]["error"]
         if all(output["error"]["kind"] == BUDGET for output in outputs):
-            raise BudgetError(f"{client.endpoint.owner}: not asked: {error['message']}")
+            raise BudgetError(f"{client.endpoint.owner}: not asked: {error.get('message')}")
         raise EndpointError(
             f"{client.endpoint.owner}: {client.endpoint.base_url}: none of {len(outputs)} requests "
-            f"was answered; the first failed with {error['kind']}: {error['message']}: check "
+            f"was answered; the first failed with {error['kind']}: {error.get('message')}: check "
             "that the server works, and start again"
         )
 
 
 def answered(task: Task) -> dict[int, Output]:
     """Return the outputs that are final, by item."""
-    entries = read(task.places.journal)
+    entries = read(task.places.journal, wrong_answer_line)
     found = {i: _answered(task, i, entries.get(fp)) for i, fp in enumerate(task.fingerprints)}
     return {index: output for index, output in found.items() if output is not None}
 
@@ -196,7 +200,7 @@ def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, 
     ``engine`` says what answered; {} where nothing was asked: what is on record stays.
     Returns what run_config.json says of the cell. Raises DataError when predictions are missing.
     """
-    entries = read(task.places.journal)
+    entries = read(task.places.journal, wrong_answer_line)
     rows: list[Row] = []
     for index, (row, fp) in enumerate(zip(task.dataset.rows, task.fingerprints, strict=True)):
         entry = entries.get(fp)

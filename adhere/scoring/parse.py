@@ -10,6 +10,7 @@ from typing import Any
 
 from adhere.data import label
 from adhere.errors import DataError
+from adhere.kept import is_texts, wrong_output
 from adhere.labels import DIMENSIONS, TYPES
 from adhere.scoring.records import (
     CONDITION,
@@ -61,10 +62,9 @@ def _item(row: Mapping[str, Any], place: _Place) -> Item:
     constraints = row.get("constraints")
     if not isinstance(constraints, list):
         raise place.error("constraints", constraints, "a list of constraints, as judge writes it")
-    output = row.get("output")
-    if not isinstance(output, dict):
-        raise place.error("output", output, "an object with 'content'")
-    response, failure, truncated = _response(output, place)
+    if wrong := wrong_output(row.get("output")):
+        raise place.error(*wrong)
+    response, failure, truncated = _response(row["output"])
     return Item(
         position=place.item,
         id=_id(row, place),
@@ -80,38 +80,18 @@ def _item(row: Mapping[str, Any], place: _Place) -> Item:
     )
 
 
-def _response(output: Mapping[str, Any], place: _Place) -> tuple[Response, str | None, bool]:
+def _response(output: Mapping[str, Any]) -> tuple[Response, str | None, bool]:
     """Return what became of the response, why there is none, and whether it was cut."""
-    content = output.get("content")
-    if content is not None and not isinstance(content, str):
-        raise place.error("output.content", content, "a text or null")
-    finish = output.get("finish_reason")
-    if finish is not None and not isinstance(finish, str):
-        raise place.error("output.finish_reason", finish, "a text or null")
-    flags = output.get("flags")
-    if flags is not None and not _is_texts(flags):
-        raise place.error("output.flags", flags, "a list of texts or null")
-    truncated = finish == "length" or "truncated" in (flags or ())
-    error = output.get("error")
+    content, error = output.get("content"), output.get("error")
+    truncated = output.get("finish_reason") == "length" or "truncated" in (
+        output.get("flags") or ()
+    )
     if error is not None:
-        kind, retryable = _error(error, place)
-        lost: Response = "empty" if kind in _EMPTY else "failed"
-        return "pending" if retryable else lost, kind, truncated
+        lost: Response = "empty" if error["kind"] in _EMPTY else "failed"
+        return "pending" if error.get("retryable") else lost, error["kind"], truncated
     if (content is None or not content.strip()) and output.get("trajectory") is None:
         return "empty", "empty_answer", truncated
     return "ok", None, truncated
-
-
-def _error(error: object, place: _Place) -> tuple[str, bool]:
-    if not isinstance(error, dict):
-        raise place.error("output.error", error, "null or an object with 'kind' and 'retryable'")
-    kind = error.get("kind")
-    if not isinstance(kind, str) or not kind:
-        raise place.error("output.error.kind", kind, "a non-empty text")
-    retryable = error.get("retryable")
-    if retryable is not None and not isinstance(retryable, bool):
-        raise place.error("output.error.retryable", retryable, "true, false or null")
-    return kind, bool(retryable)
 
 
 def _cell(constraint: object, place: _Place) -> Cell:
@@ -234,7 +214,7 @@ def _types(constraint: Mapping[str, Any], place: _Place) -> tuple[str, ...]:
         return ()
     if isinstance(types, str):
         types = [types]
-    if not _is_texts(types):
+    if not is_texts(types):
         raise place.error("type", types, "a text or a list of texts")
     return tuple(dict.fromkeys(TYPES.get(name, name) for name in types))
 
@@ -256,7 +236,3 @@ def _id(record: Mapping[str, Any], place: _Place) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise place.error("id", value, "a text, a whole number or null")
     return str(value)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(element, str) for element in value)
