@@ -21,6 +21,7 @@ import psutil
 import pytest
 
 from adhere.checkers import CheckerPool, attempts, syscalls, worker
+from adhere.checkers.frames import MAX_BYTES
 from adhere.checkers.isolation import DEEDS, Isolation, Level, isolation_of, weakest
 from adhere.config import Checkers, load_project
 from adhere.errors import CheckerError
@@ -450,6 +451,19 @@ def test_below_the_minimum_no_check_runs(monkeypatch: pytest.MonkeyPatch) -> Non
         start("medium")
     assert "checkers: {isolation: weak}" in str(raised.value)
     assert Checkers().isolation == "medium"
+
+
+def test_a_result_says_how_it_was_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> list[Level | None]:
+        async with CheckerPool(workers=1, minimum="weak") as pool:
+            results = [await pool.check(*check) for check in (("", ""), (source, "x"))]
+            results.append(await pool.check(source, "x" * (MAX_BYTES + 1)))
+            return [result.isolation for result in results]
+
+    source = "def check_following(response): return True"
+    assert asyncio.run(main()) == ["strong", "strong", None], "one that never ran has none"
+    monkeypatch.setattr(worker, "isolation_of", lambda _: isolation_of(["read", "socket"]))
+    assert asyncio.run(main()) == ["weak", "weak", None]
 
 
 def test_a_probe_that_fails_is_no_isolation(

@@ -106,8 +106,14 @@ async def test_checkers_keep_every_server_busy() -> None:
     rows = [item(f"q{n}", [("code", TRUE)], [("code", FALSE)]) for n in range(20)]
     async with CheckerPool(workers=3) as pool:
         with Progress("judge", "constraints") as progress:
-            await judge_rows(rows, None, pool, progress)
+            run = await judge_rows(rows, None, pool, progress)
         assert len(pool.server_pids) == 3
+    steps = [step for row in run.rows for raw in row["constraints"] for step in raw["steps"]]
+    assert steps == [
+        {"type": "code", "result": result, "isolation": "strong"}
+        for _ in range(20)
+        for result in (True, False)
+    ]
 
 
 @looped

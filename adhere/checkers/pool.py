@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -132,10 +133,15 @@ class CheckerPool:
             return CheckResult(
                 None, "checker_error", "source or text is longer than 64 MiB", repaired
             )
-        return self._result(await self._run(*request), repaired)
+        reply, isolation = await self._run(*request)
+        level = isolation.level if isolation else None
+        return replace(self._result(reply, repaired), isolation=level)
 
-    async def _run(self, source: bytes, text: bytes) -> Reply:
-        """Run one check on the next free server, which is free again when its answer is in."""
+    async def _run(self, source: bytes, text: bytes) -> tuple[Reply, Isolation | None]:
+        """Run one check on the next free server, which is free again when its answer is in.
+
+        Return the answer, and how the server was isolated.
+        """
         self._require_open()
         worker = await self._free.get()
         try:
@@ -147,7 +153,7 @@ class CheckerPool:
         self._running[task] = worker
         task.add_done_callback(self._release)
         try:
-            return await asyncio.shield(task)
+            return await asyncio.shield(task), worker.isolation
         except asyncio.CancelledError:
             worker.cancel()
             raise

@@ -1,7 +1,9 @@
 """What came of one check."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from adhere.checkers.isolation import Level
 
 Reason = Literal[
     "checker_error", "checker_timeout", "checker_killed", "checker_protocol", "not_defined"
@@ -22,9 +24,12 @@ class CheckResult:
               not_defined       the source defines no check_following
     detail    for people, with a reason only: exception, message (bounded) and line of the source.
     repaired  a missing ``def`` before check_following was supplied.
+    isolation how well the server that ran it confines checks; None where none ran it. Says nothing
+              of the result, so that equal results stay equal.
     """
 
     value: bool | str | None
     reason: Reason | None
     detail: str | None
     repaired: bool
+    isolation: Level | None = field(default=None, compare=False)

@@ -127,6 +127,8 @@ def _applied_record(applied: "Applied") -> dict[str, Any]:
 
 def _checked_record(checked: CheckResult) -> dict[str, Any]:
     record: dict[str, Any] = {"type": "code", "result": checked.value}
+    if checked.isolation is not None:
+        record["isolation"] = checked.isolation
     if checked.reason is not None:
         record |= {"reason": checked.reason, "detail": checked.detail}
     if checked.repaired:
