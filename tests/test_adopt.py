@@ -4,8 +4,6 @@ import csv
 import gzip
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
@@ -227,24 +225,12 @@ def project(tmp_path: Path) -> WorkflowProject:
     return make_project(tmp_path / "project", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1")
 
 
-def by_hand(project: WorkflowProject, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "scripts/adopt.py", *arguments],
-        cwd=project.root,
-        env=project.environment({"PYTHONPATH": "."}),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 @pytest.mark.workflow
 def test_adopted_results_become_rows(project: WorkflowProject, tmp_path: Path) -> None:
     tree = tmp_path / "agentif"
     put(tree, "m_1_strict", judged("m_1", True, True, False, None))
     put(tree, "a_b_c", judged("x", True))
-    done = by_hand(project, "--from", str(tree))
+    done = project.script("adopt", "--from", str(tree))
     assert done.returncode == 0, done.stderr
     assert "1 taken, 0 there already, 1 left; `snakemake scores`" in done.stdout
     assert "left: " in done.stdout and "say --judge NAME" in done.stdout
@@ -258,9 +244,9 @@ def test_adopted_results_become_rows(project: WorkflowProject, tmp_path: Path) -
     (row,) = group["rows"]
     assert (row["model"], row["mode"], group["judge"]["name"]) == ("m_1", "published", "strict")
     assert (group["dataset"], row["CSR"]["mean"]) == ({"name": "eval", "sha256": None}, 2 / 3)
-    done = by_hand(project, "--from", str(tree), "--judge", "x")
+    done = project.script("adopt", "--from", str(tree), "--judge", "x")
     assert done.returncode == 1 and "nothing was taken over" in done.stderr
-    done = by_hand(project, "--from", str(tree), "--mode", "a__b")
+    done = project.script("adopt", "--from", str(tree), "--mode", "a__b")
     assert done.returncode == 1 and "--mode: mode name 'a__b'" in done.stderr
 
 

@@ -3,17 +3,22 @@
 import asyncio
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from mock_batches import MockBatches
 from mock_endpoint import ErrorBody, MockConfig, Reply, Rule, RunningMock, start_mock
-from workflow_project import KEY, WorkflowProject, judge_config, make_project, model_config
+from workflow_project import (
+    KEY,
+    WorkflowProject,
+    judge_config,
+    kill_tree,
+    make_project,
+    model_config,
+)
 
 from adhere.batch import BatchClient, courier, lines
 from adhere.batch.follow import Pace
@@ -579,28 +584,6 @@ def test_a_workflow_by_batches_comes_to_the_same(
     nothing_secret(project)
 
 
-def start(project: WorkflowProject) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        project.command(*OPTIONS),
-        cwd=project.root,
-        env=project.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    parent = psutil.Process(process.pid)
-    family = [*parent.children(recursive=True), parent]
-    for member in family:
-        if member.is_running():
-            member.kill()
-    process.wait(timeout=30)
-    psutil.wait_procs(family, timeout=30)
-
-
 @pytest.mark.workflow
 @pytest.mark.parametrize("moment", ["hang_before", "hang_after", "pending"])
 def test_killed_and_no_batch_is_paid_twice(
@@ -611,7 +594,7 @@ def test_killed_and_no_batch_is_paid_twice(
         provider.change(hold=True)
     else:
         provider.change(create=moment)
-    process = start(project)
+    process = project.start(*OPTIONS)
     try:
         if moment == "pending":
             provider.until(lambda: provider.polls)
@@ -642,7 +625,7 @@ def test_a_terminated_job_leaves_its_batch_and_says_so(
 ) -> None:
     project = batched(tmp_path / "ended", provider, ENOUGH)
     provider.change(hold=True)
-    process = start(project)
+    process = project.start(*OPTIONS)
     try:
         provider.until(lambda: provider.polls)
         os.killpg(process.pid, signal.SIGTERM)

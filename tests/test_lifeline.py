@@ -22,14 +22,7 @@ TIMEOUT_S = 20.0
 Script = subprocess.Popen[str]
 
 
-@pytest.fixture(autouse=True)
-def _deaf_to_nothing() -> Iterator[None]:
-    """Have child processes start with default signals, also when the tests run under nohup or &."""
-    stops = (signal.SIGINT, signal.SIGHUP)
-    before = [signal.signal(stop, signal.default_int_handler) for stop in stops]
-    yield
-    for stop, handler in zip(stops, before, strict=True):
-        signal.signal(stop, handler)
+pytestmark = pytest.mark.usefixtures("_default_signals")
 
 
 @contextmanager

@@ -1,17 +1,14 @@
 """Killed at random moments and started again: everything continues, nothing is asked twice."""
 
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from mock_endpoint import ErrorBody, MockConfig, Reply, Rule, RunningMock, start_mock
-from workflow_project import KEY, WorkflowProject, make_project
+from workflow_project import KEY, WorkflowProject, kill_tree, make_project
 
 from adhere import journal
 from adhere.jsonio import loads
@@ -54,29 +51,6 @@ def slow_mock(tmp_path: Path) -> Iterator[RunningMock]:
         yield mock
 
 
-def start(project: WorkflowProject) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        project.command(*OPTIONS),
-        cwd=project.root,
-        env=project.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL a process and all its descendants, and wait until none is left."""
-    parent = psutil.Process(process.pid)
-    family = [*parent.children(recursive=True), parent]
-    for member in family:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()
-    process.wait(timeout=30)
-    psutil.wait_procs(family, timeout=30)
-
-
 def journaled(project: WorkflowProject, name: str) -> set[str]:
     """Return the places that a journal holds, as they are written into the requests."""
     entries = journal.read(project.root / name).values()
@@ -114,7 +88,7 @@ def test_killed_thirty_times_and_nothing_asked_twice(
             left = stages[stage] - len(before[stage])
             assert left > kills - inside[stage], "the stage ended before its kills"
             slow_mock.reset()
-            process = start(project)
+            process = project.start(*OPTIONS)
             # A stage's first answers, then the kill, which falls wherever the job then is.
             rest = 0 if stage == PREDICTIONS else ITEMS - len(before[PREDICTIONS])
             most = max(1, left // (kills - inside[stage] + 1))
@@ -181,7 +155,7 @@ def test_faults_and_kills_change_no_number(tmp_path: Path, slow_mock: RunningMoc
     slow_mock.reset()
     project = patient_project(tmp_path / "killed", slow_mock)
     for enough in (ITEMS // 2, calm.requests // 2):
-        process = start(project)
+        process = project.start(*OPTIONS)
         slow_mock.until(requests=enough)
         kill_tree(process)
     slow_mock.until(finished=slow_mock.stats().requests)

@@ -341,24 +341,11 @@ def test_only_what_is_left_is_planned(project: WorkflowProject) -> None:
 
 @pytest.mark.workflow
 def test_by_hand_the_plan_takes_any_number_of_gpus(project: WorkflowProject) -> None:
-    command = [
-        sys.executable,
-        "scripts/plan.py",
-        "--models",
-        "large,small",
-        "--gpus",
-        "3",
-        "--json",
-    ]
-    env = project.environment({"PYTHONPATH": str(project.root)})
-    done = subprocess.run(command, cwd=project.root, env=env, capture_output=True, check=True)
-    plan = loads(done.stdout)
+    command = ("plan", "--models", "large,small", "--json", "--gpus")
+    plan = loads(project.script(*command, "3").stdout.encode())
     assert [job["model"] for job in plan["jobs"]] in (["large", "small"], ["small", "large"])
     assert plan["pool"] == 3
     assert plan["makespan_s"] == plan["lower_bound_s"]
-    command[5] = "2"
-    refused = subprocess.run(
-        command, cwd=project.root, env=env, capture_output=True, text=True, check=False
-    )
+    refused = project.script(*command, "2")
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: configs/large.yaml: takes 3 GPUs, and there are 2")

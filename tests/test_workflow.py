@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -426,14 +425,7 @@ def test_judge_changed_half_way_does_not_mix(fresh: WorkflowProject) -> None:
     assert fresh.snakemake(scores.format(1), *options).code == 0
     fresh.change_yaml("judge_configs/strict.yaml", temperature=0.3)
     assert fresh.snakemake(scores.format(2), *options).code == 0
-    done = subprocess.run(
-        [sys.executable, "scripts/aggregate.py", "--repeats", "2"],
-        cwd=fresh.root,
-        env=fresh.environment({"PYTHONPATH": str(fresh.root)}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = fresh.script("aggregate", "--repeats", "2")
     assert done.returncode == 0, done.stderr
     groups = fresh.json("results/summary.json")["groups"]
     assert len({group["judge"]["hash"] for group in groups}) == 2

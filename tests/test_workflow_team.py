@@ -10,7 +10,7 @@ import pytest
 import yaml
 from mock_endpoint import MockConfig, RunningMock, start_mock
 from team_project import ITEMS, answers, instruction_set, make_team
-from workflow_project import KEY, ROOT, Called, WorkflowProject, judge_config
+from workflow_project import KEY, ROOT, WorkflowProject, judge_config
 
 from adhere.csv_table import read_csv, write_csv
 from adhere.instruction_set import read_set, to_rows
@@ -54,21 +54,6 @@ def team(tmp_path: Path, finished: WorkflowProject) -> WorkflowProject:
     return WorkflowProject(tmp_path / "repository")
 
 
-def by_hand(project: WorkflowProject, *arguments: str) -> Called:
-    """Run one of the project's scripts."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=project.root,
-        env=project.environment({"PYTHONPATH": str(project.root)}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    return Called(done.returncode, done.stdout)
-
-
 def test_the_gate_goes_red_and_names_the_reason(team: WorkflowProject, mock: RunningMock) -> None:
     same = team.snakemake("gate")
     assert same.code == 0, same.text
@@ -98,8 +83,8 @@ def test_the_gate_goes_red_and_names_the_reason(team: WorkflowProject, mock: Run
     items = read_csv(team.root / "results/items.csv")
     assert len(items) == 2 * ITEMS
     assert sum(item["all_passed"] == "FALSE" for item in items) == 2 * 12
-    again = by_hand(team, "scripts/gate.py")
-    assert again.code == 1 and page in again.text
+    again = team.script("gate")
+    assert again.returncode == 1 and page in again.stdout
     summary = (team.root / "results/summary.md").read_text("utf-8")
     assert "| category hard " in summary and "worst rules: json 50.0 %" in summary
 
@@ -163,12 +148,12 @@ def test_failures_are_kept_and_become_items(team: WorkflowProject, mock: Running
     assert {(entry["item"], entry["constraint"], entry["count"]) for entry in entries} == {
         (f"item-{n}", name, 2) for n in range(2) for name in ("json", "short")
     }
-    called = by_hand(team, "scripts/archive.py", "--to-set", "data/new.yaml", "--kind", "format")
-    assert called.code == 0, called.text
+    done = team.script("archive", "--to-set", "data/new.yaml", "--kind", "format")
+    assert done.returncode == 0, done.stderr
     rows = to_rows(read_set(team.root / "data/new.yaml"))
     assert [row["id"] for row in rows] == ["team-item-0", "team-item-1"]
-    again = by_hand(team, "scripts/archive.py", "--to-set", "data/new.yaml")
-    assert again.code == 1 and "exists already" in again.text
+    again = team.script("archive", "--to-set", "data/new.yaml")
+    assert again.returncode == 1 and "exists already" in again.stderr
 
 
 def test_people_check_the_judge(team: WorkflowProject) -> None:

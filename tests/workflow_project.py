@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 from adhere.jsonio import read_json, write_json
@@ -66,6 +68,31 @@ class WorkflowProject:
         )
         return Called(done.returncode, done.stdout)
 
+    def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one of the scripts to its end."""
+        return subprocess.run(
+            [sys.executable, f"scripts/{name}.py", *arguments],
+            cwd=self.root,
+            env=self.environment({"PYTHONPATH": "."}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start Snakemake in a process group of its own; what it prints is lost."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.root,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
     def command(self, *arguments: str, cores: int = 2) -> list[str]:
         """Return the command line of a call."""
         return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments]
@@ -109,6 +136,17 @@ class WorkflowProject:
     def write_dataset(self, rows: list[dict[str, Any]]) -> None:
         """Replace the small dataset."""
         write_json(self.root / "data" / "tiny.json", rows)
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL a process and all its descendants, and wait until none is left."""
+    parent = psutil.Process(process.pid)
+    family = [*parent.children(recursive=True), parent]
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    process.wait(timeout=30)
+    psutil.wait_procs(family, timeout=30)
 
 
 def tiny_dataset() -> list[dict[str, Any]]:
