@@ -206,6 +206,81 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ("这是一个回答", None),
         ("该回答满足要求", None),
     ],
+    "what else is said decides nothing": [
+        ("NO. The answer is correct, but it exceeds 100 words.", False),
+        ("NO, the answer is correct but not in JSON.", False),
+        ("**NO** – The answer is correct but contains a heading.", False),
+        ("Verdict: NO\n\nReason: The answer is correct but contains a heading.", False),
+        ("Final verdict: NO\nExplanation: The result is true but it lacks citations.", False),
+        ("NO. The answer would be YES if it had a title.", False),
+        ("NO - first item satisfied: yes; second item satisfied: missing.", False),
+        ("YES. The answer is incorrect as to facts, but the format is followed.", True),
+        ("YES. The conclusion is false, however only the format matters.", True),
+        ("NO\npassed ,", None),
+        ("Verdict: FAIL. Yes, it has a title.", None),
+        ("否，结果是对的，但超过了字数", False),
+        ("否。最终结果：正确；但格式不符合要求。", None),
+        ("NO。该回答是否包含标题：是，但没有列表", False),
+        ("不满足。是否有标题：是", None),
+        ("Incorrect. The list is missing.", False),
+        (
+            "Yes, it has a title, but two of the three items are missing, so the answer is NO.",
+            False,
+        ),
+        ("Yes, at first glance. As I count again, by that, I find the final verdict is NO.", None),
+        ("No heading is present, so the verdict is YES.", True),
+    ],
+    "what is quoted": [
+        ('NO. The response ends with "Verdict: YES", which is not a closing line.', False),
+        ('NO. The response merely says "The answer is YES".', False),
+        ('NO. It only outputs {"verdict": "YES"} instead of a summary.', False),
+        ("The constraint is violated: the response is only\n```\nYES\n```", None),
+        ("NO.\n\nThe whole response is:\n\n> YES", False),
+        ('NO.\nThe response was:\n```json\n{"verdict": "YES"}\n```', None),
+        ("It fails.\n\nFinal answer:\n```\nNO\n```", False),
+        ('"The answer is NO."', False),
+        ("My judgement: {'verdict': 'NO'}", False),
+    ],
+    "negations, conditions, opposites": [
+        ("Not yes.", None),
+        ("It is not a yes.", None),
+        ("The answer is not YES.", None),
+        ("This is not true.", None),
+        ("I cannot say YES.", None),
+        ("The verdict: not YES", None),
+        ("To earn a YES, it must have 3 items. It has 2.", None),
+        ("答案不是“是”", None),
+        ("并非“是”", None),
+        ("不能回答“是”", None),
+        ("Violation: YES", None),
+        ("FAIL: yes", None),
+        ("Any errors? NO", None),
+        ("是否违反约束？是", None),
+        ("It's a yes.", True),
+    ],
+    "boxes and strokes": [
+        ("[ ] YES\n[x] NO", False),
+        ("- [x] YES\n- [ ] NO", True),
+        ("☐ YES ☑ NO", False),
+        ("~~YES~~ NO", False),
+    ],
+    "JSON by its keys": [
+        ('{"verdict":"NO"} (if the list were added, the verdict would be YES)', False),
+        ('{"verdict": "NO", "reason": "The answer is correct, but too long"}', False),
+        ('{"verdict":"NO","reason":"The response says \\"answer: yes\\" only"}', False),
+        ('{"final_verdict":"NO","checks":[{"name":"a","verdict":"YES"}]}', False),
+        ('{"verdict":"NO","criteria":[{"met":true},{"met":false},{"met":true}]}', False),
+        ('{"decision":"NO","checks":{"title_follows":true,"list_follows":"missing"}}', False),
+        ('{"overall":"NO","items":[{"satisfied":"YES"}]}', False),
+        ('{"verdict":"YES","previous_answer":"NO"}', True),
+        ('{"verdict": {"value": "YES"}}', True),
+        ('{"answer": "Paris", "satisfied": true}', True),
+        ('{"is_violation": "YES"}', None),
+        ('[{"id":1,"verdict":"YES"},{"id":2,"verdict":"NO"}]', None),
+        ('[{"id":1,"verdict":"YES"},{"id":2,"verdict":"YES"}]', True),
+        ('Yes, I looked at it.\n{"verdict": "NO"}', False),
+        ('{"verdict":' + "[" * 5000, None),
+    ],
     "thinking": [
         ("<think>NO</think>YES", True),
         ("<think>The verdict is YES", None),
@@ -228,6 +303,32 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
 )
 def test_gold(text: str, expected: bool | None) -> None:
     assert parse(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("NO", None),
+        ("NO.", False),
+        ("NO. The response does not", False),
+        ("YES\nBecause the", True),
+        ("Verdict: NO. The resp", False),
+        ("Verdict: YES", None),
+        ('{"verdict": "NO", "reason": "The res', False),
+        ("Let me see. Is the title bold? Yes. Is the list", None),
+        ("Yes, the first condition holds; as to the second, the word", None),
+        ('{"reason":"yes, the first part is fine, but', None),
+        ("Yes, but", None),
+        ("I think it is fine: yes.", None),
+        ("结论：否。因为", False),
+    ],
+)
+def test_what_is_complete_counts_where_the_end_is_missing(text: str, expected: bool | None) -> None:
+    assert parse(text, cut=True) is expected
+
+
+def test_a_text_of_megabytes_is_no_verdict() -> None:
+    assert parse("YES\n" + "verdict is " * 1_000_000 + "\nYES") is None
 
 
 @pytest.mark.skipif(not CASES.exists(), reason=f"{CASES} is not there")
@@ -342,6 +443,21 @@ def test_no_text_crashes_a_parser(text: str) -> None:
 def test_one_word_is_never_read_as_the_other(before: str, word: str, after: str) -> None:
     opposite = word.lower() not in ("yes", "true", "是")
     assert parse(f"{before} {word} {after}") is not opposite
+
+
+TALK = "correct incorrect passed failed true false pass fail y n verdict answer result conclusion"
+TALK += ' overall satisfied is was the it : , - ( ) " { } . not would be therefore so response says'
+TALK += " ? 正确 错误 满足 不满足 结论 答案 结果 ： ， 。 通过"
+TALKING = st.lists(st.sampled_from([*TALK.split(), "\n"]), max_size=12)
+
+
+@given(TALKING.filter(lambda words: "not" not in words and "be" not in words), TALKING)
+@settings(deadline=None, max_examples=500)
+def test_words_that_mean_something_else_never_overrule_a_verdict(
+    before: list[str], after: list[str]
+) -> None:
+    for word, opposite in (("NO", True), ("YES", False), ("否", True)):
+        assert parse(f"{' '.join(before)} {word}. {' '.join(after)}") is not opposite
 
 
 @given(st.lists(PIECE, max_size=16).map("".join))

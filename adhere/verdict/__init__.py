@@ -1,0 +1,76 @@
+"""Read YES or NO out of a judge's text.
+
+The parser ``adhere`` removes thinking and markup, what is struck out and boxes that are not ticked,
+and blocks of code or quotation beside other text. JSON that begins a line is read by the key that
+names a verdict. Of a text it takes the first of these that decides:
+
+1. the last line that is nothing but a verdict;
+2. the last labelled verdict whose label begins a sentence ("Verdict: …", "The answer is …",
+   ``"verdict": …``, "结论：…"); not one that is quoted, or asks for the opposite ("Violation: …");
+3. the first token of the text, standing alone, unless a label within a sentence says the opposite;
+4. the only kind of verdict word that occurs.
+
+Otherwise there is no verdict. The words are yes/no, 是/否/不是. true/false count as they do, and
+words that mean something else within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like)
+in 1 and 2, but never against them: "NO. The answer is correct, but too long" is NO. "Not
+applicable" counts in 1 and 2, too, and means that there is no verdict. A word does not stand alone
+
+- beside a slash or inside a longer word or name (YES/NO, no-one, NOTE, 是否);
+- in a list of the options ("YES or NO", 是/否), which is taken out beforehand;
+- as "No." before a number, or as the determiner or adjective of the next word ("no emojis",
+  "true story"): such a sentence may well mean the opposite;
+- after a negation or a condition ("not a yes", "to earn a yes", 并非“是”), or as the answer to what
+  asks for the opposite ("violation: yes");
+- as a boolean under a JSON key that does not name a verdict ({"has_errors": true}) or in an
+  assignment (debug=true).
+
+Of a text whose end is missing only what is complete counts: a line before the last one, a label's
+word or a first token with the end of its sentence.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+from adhere.errors import ConfigError
+from adhere.verdict.others import nemo_0_7, upstream_2025
+from adhere.verdict.reading import read
+
+READING: Final = 2
+"""Raised whenever ``adhere`` reads a text otherwise than before: verdicts are then read anew."""
+
+# A longer text is no verdict; reading it would hold up everything else.
+_MOST_CHARS: Final = 200_000
+# Judges that keep to their protocol say the same few words thousands of times.
+_REMEMBERED_CHARS: Final = 64
+
+
+def parse(text: str, parser: str = "adhere", *, cut: bool = False) -> bool | None:
+    """Return the verdict of a judge's text: True for YES, False for NO, None where there is none.
+
+    ``parser`` is a key of PARSERS. ``cut`` says that the text's end is missing, which the parsers
+    of others do not ask. Raises ConfigError for another name; never for any text.
+    """
+    try:
+        function = PARSERS[parser]
+    except KeyError:
+        allowed = ", ".join(PARSERS)
+        raise ConfigError(f"parser: {parser!r} is not known; allowed: {allowed}") from None
+    if cut and function is _adhere:
+        return read(text[:_MOST_CHARS], cut=True)
+    return _remembered(function, text) if len(text) <= _REMEMBERED_CHARS else function(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(function: Callable[[str], bool | None], text: str) -> bool | None:
+    return function(text)
+
+
+def _adhere(text: str) -> bool | None:
+    return read(text) if len(text) <= _MOST_CHARS else None
+
+
+PARSERS: Mapping[str, Callable[[str], bool | None]] = MappingProxyType(
+    {"adhere": _adhere, "upstream-2025": upstream_2025, "nemo-0.7": nemo_0_7}
+)

@@ -1,0 +1,116 @@
+"""The words of a verdict, and when one of them stands for a verdict.
+
+Words are *sure* (yes/no, 是/否/不是) or mean something else within a sentence: true/false, and the
+likes of y/n, pass/fail, correct/incorrect, 对/错, 满足/不满足. What a sure word says is never
+overruled by one that is not.
+"""
+
+import re
+from typing import Final
+
+SURE: Final = {
+    "yes": ("yes", "是", "是的"),
+    "no": ("no", "否", "不是", "不是的"),
+}
+_TRUTH: Final = {"yes": ("true",), "no": ("false",)}
+_SHORT: Final = {
+    "yes": ("y", "pass", "passed", "correct", "对", "对的", "正确", "真", "通过"),
+    "no": ("n", "fail", "failed", "incorrect", "不对", "错", "错误", "不正确", "假", "不通过"),
+    "none": ("n/a", "na", "not applicable", "不适用"),
+}
+_CHINESE_YES: Final = ("满足", "符合", "遵循", "遵守")
+_CHINESE_OBJECTS: Final = ("", "要求", "条件", "约束", "规则", "标准", "该要求", "该约束")
+
+
+def _kinds() -> dict[str, str]:
+    tables = (SURE, _TRUTH, _SHORT)
+    words = {w: kind for table in tables for kind in table for w in table[kind]}
+    for verb in _CHINESE_YES:
+        for thing in _CHINESE_OBJECTS:
+            words |= {verb + thing: "yes", f"不{verb}{thing}": "no", f"未{verb}{thing}": "no"}
+    return words
+
+
+KIND: Final = _kinds()
+"""Every word with what it says: yes, no, or none (that there is no verdict)."""
+WORDS: Final = frozenset(KIND)
+SURE_WORDS: Final = frozenset(word for words in SURE.values() for word in words)
+LETTER: Final = r"0-9a-z_\u00c0-\u1fff"
+
+
+def any_of(words: frozenset[str] | tuple[str, ...]) -> str:
+    """Return a pattern for whole words; those of Chinese end only at a non-word character."""
+    ordered = sorted(words, key=len, reverse=True)
+    latin = "|".join(word for word in ordered if word.isascii())
+    chinese = "|".join(word for word in ordered if not word.isascii())
+    return rf"(?:(?<![{LETTER}])(?:{latin})(?![{LETTER}])|(?:{chinese})(?!\w))"
+
+
+TOKEN: Final = re.compile(any_of(SURE["yes"] + SURE["no"] + _TRUTH["yes"] + _TRUTH["no"]))
+ALNUM: Final = re.compile(r"[^\W_]+")
+
+_BESIDE_BEFORE = re.compile(r"(?:/[ \t]{0,2}|[0-9a-z][-‐‑'’]|=[ \t]?)\Z")
+_BESIDE_AFTER = re.compile(r"[ \t]{0,2}/|[-‐‑'’][0-9a-z]|[ \t]{0,2}=(?!>)")
+_NUMBER_FOLLOWS = re.compile(r"[ \t]{0,3}(?:\.[ \t]{0,3})?#?\d")
+_WORD_FOLLOWS = re.compile(r"[ \t]{1,8}[\"'“‘«*`~]{0,4}(?P<next>[0-9a-z\u00c0-\u1fff]{1,30})")
+# Words that begin a clause, so that the "no" before them is an answer and no determiner.
+_CLAUSE = re.compile(
+    r"a|according|although|an|and|are|as|based|because|both|but|cannot|did|does|due|each|every"
+    r"|given|he|hence|here|however|i|is|it|its|my|our|overall|she|should|since|so|the|there"
+    r"|therefore|these|they|this|those|though|thus|unfortunately|was|we|were|while|would|you|your"
+)
+# What may lie between a word and the negation or condition before it.
+_ARTICLE = r"(?:[ \t]{1,3}(?:an?|the|be|say|answer|as|with|been|given))*[ \t]{1,3}[\"'“‘«*`]{0,3}"
+_DENIED = re.compile(
+    rf"(?:\b(?:not|never|cannot|neither|nor|hardly|without)|n['’]t){_ARTICLE}\Z"
+    rf"|\b(?:earn|get|deserve|merit|warrant|justify|receive|require|(?:would|could|might) be)s?"
+    rf"{_ARTICLE}\Z"
+    r"|(?:不是|并非|不能|不可|无法|不应|不该|没有|并不)(?:回答|给出|判为|判定为|说|算|写)?"
+    r"[\"'“‘「『]{0,3}\Z"
+)
+_INVERTED = re.compile(
+    r"(?<!\bno )(?<!without )(?<!没有)(?<!无)"
+    r"(?:\bviolat(?:es?|ed|ions?)|\bfail(?:s|ed|ures?)?|\berrors?|\bissues?|\bproblems?"
+    r"|\bmistakes?|\bmissing|\bbroken|违反|违背|不符|错误|问题|缺少|缺失)"
+    r"[^\n.!;,:?。；，]{0,24}[:?][ \t\"'*`“]{0,6}\Z"
+)
+
+
+def stands_alone(plain: str, token: re.Match[str]) -> bool:
+    """Whether a word of a plain text is said for itself, rather than as part of something else.
+
+    It is not beside a slash or inside a longer word, as "No." before a number, or as the determiner
+    or adjective of the next word.
+    """
+    start = token.start()
+    before = plain[max(start - 3, 0) : start]
+    # Chinese has no blanks: there a word stands alone only between other characters.
+    inside = not token[0].isascii() and ALNUM.search(before[-1:]) is not None
+    beside = inside or _BESIDE_BEFORE.search(before)
+    return not beside and ends_alone(plain, token[0], token.end())
+
+
+def is_denied(plain: str, token: re.Match[str]) -> bool:
+    """Whether a word does not mean what it says: it follows a negation or a condition ("not a yes",
+    "to earn a yes"), or answers what asks for the opposite ("violation: yes")."""
+    line = plain[max(token.start() - 60, 0) : token.start()].rpartition("\n")[2]
+    return _DENIED.search(line) is not None or _INVERTED.search(line) is not None
+
+
+def ends_alone(plain: str, word: str, end: int) -> bool:
+    """Whether what follows a word leaves it a verdict."""
+    if _BESIDE_AFTER.match(plain, end) or (word == "no" and _NUMBER_FOLLOWS.match(plain, end)):
+        return False
+    following = None if word == "yes" else _WORD_FOLLOWS.match(plain, end)
+    return following is None or _CLAUSE.fullmatch(following["next"]) is not None
+
+
+def is_inverted(text: str) -> bool:
+    """Whether a label asks for the opposite of a verdict (violation, has_errors, 是否违反)."""
+    return _INVERTING.search(text) is not None
+
+
+_INVERTING = re.compile(
+    r"violat|fail|error|issue|problem|mistake|missing|broken|wrong|incorrect"
+    r"|(?<![a-z])(?:not|non|un|in)[ _-]|违反|违背|不符|错误|问题|缺少|缺失|不满足"
+)
