@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adhere.checkers import CheckResult
 from adhere.data import Step, StepType
-from adhere.judging.chain import NOT_APPLICABLE, Answered, Outcome, Tools, fill, run_chain
+from adhere.judging.chain import NOT_APPLICABLE, Answered, Outcome, Question, Tools, run_chain
 from adhere.rule_steps import Applied
 from adhere.verdict import parse
 
@@ -117,10 +117,10 @@ class Bench:
     applied: list[tuple[str, str]] = field(default_factory=list)
     ran: int = 0
 
-    async def ask(self, prompt: str, position: int, verdict_wanted: bool) -> Answered:
+    async def ask(self, question: Question, position: int, verdict_wanted: bool) -> Answered:
         assert position == self.ran, "a step ran out of its turn"
         self.ran += 1
-        self.asked.append((position, prompt, verdict_wanted))
+        self.asked.append((position, question.prompt, verdict_wanted))
         answered = self.outcomes[position].answered
         assert answered is not None
         return answered
@@ -325,14 +325,15 @@ TRICKY = (
 
 @pytest.mark.parametrize("working", TRICKY)
 def test_what_is_inserted_stays_data(working: str) -> None:
-    assert fill("Is {0} fine? <{response}> {x}", working) == f"Is {{0}} fine? <{working}> {{x}}"
-    assert fill("{response}|{response}", working) == f"{working}|{working}"
+    prompt = Question("Is {0} fine? <{response}> {x}", working).prompt
+    assert prompt == f"Is {{0}} fine? <{working}> {{x}}"
+    assert Question("{response}|{response}", working).prompt == f"{working}|{working}"
 
 
 @pytest.mark.parametrize("working", TRICKY)
 def test_the_text_is_appended_where_a_prompt_has_no_place_for_it(working: str) -> None:
     appended = f"Is it {{fine}}?\n\nHere is model response: {working}"
-    assert fill("Is it {fine}?", working) == appended
+    assert Question("Is it {fine}?", working).prompt == appended
 
 
 @pytest.mark.parametrize("working", TRICKY)
@@ -356,6 +357,6 @@ PARTS = st.text(st.characters(blacklist_characters="{}"), max_size=40)
 def test_every_place_is_filled_once(parts: list[str], working: str) -> None:
     prompt = "{response}".join(parts)
     if len(parts) == 1:
-        assert fill(prompt, working) == f"{prompt}\n\nHere is model response: {working}"
+        assert Question(prompt, working).prompt == f"{prompt}\n\nHere is model response: {working}"
     else:
-        assert fill(prompt, working) == working.join(parts)
+        assert Question(prompt, working).prompt == working.join(parts)

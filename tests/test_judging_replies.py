@@ -38,7 +38,14 @@ from adhere.journal import read
         (Reply(status=429), "judge_failed", True),
         (Reply(reset=True), "judge_failed", True),
         (Reply(cut=True), "judge_failed", True),
-        (Reply(empty_choices=True), "judge_failed", True),
+        (Reply(empty_choices=True), "judge_no_choice", True),
+        (Reply(raw_body='{"choices": [{"message": null}]}'), "judge_no_message", True),
+        (
+            Reply(content="Is it bold? Yes. Is the", finish_reason="length"),
+            "judge_truncated",
+            False,
+        ),
+        (Reply(content="Yes, but", finish_reason="content_filter"), "judge_filtered", False),
         (Reply(raw_body="<html>"), "judge_failed", True),
     ],
 )
@@ -73,17 +80,52 @@ async def test_a_verdict_counts_although_the_reply_was_cut_after_it(tmp_path: Pa
         assert verdicts(run) == [[(True, None)]]
 
 
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "Let me see. Is the title bold? Yes. Is the list",
+        "Yes, the first condition holds; as to the second, the word",
+        '{"reason": "yes, the first part is fine, but',
+    ],
+)
+@looped
+async def test_a_word_before_the_cut_is_no_verdict(tmp_path: Path, begun: str) -> None:
+    cut = Reply(content=begun, finish_reason="length")
+    async with judging(tmp_path, cut, NO) as bench:
+        run, _ = await bench.judge([item("q", llm("Fine?"))], max_tokens=100)
+        assert verdicts(run) == [[(False, None)]]
+        assert [entry.body["max_tokens"] for entry in bench.mock.log()] == [100, 400]
+
+
+@pytest.mark.parametrize(
+    ("reply", "fields", "requests"),
+    [
+        (Reply(content="Let me", finish_reason="length"), {}, 1),
+        (Reply(content="Let me", finish_reason="length"), {"max_tokens": 9}, 3),
+        (Reply(filter=True, content="Let me"), {"max_tokens": 9}, 1),
+        (Reply(content="Let me see."), {}, 3),
+    ],
+)
+@looped
+async def test_what_another_call_cannot_mend_is_not_asked_again(
+    tmp_path: Path, reply: Reply, fields: dict[str, int], requests: int
+) -> None:
+    """A reply that was cut off where there is no budget to raise, or taken away by a filter."""
+    async with judging(tmp_path, reply) as bench:
+        assert await bench.requests([item("q", llm("Fine?"))], asks=3, **fields) == requests
+
+
 @looped
 async def test_a_text_that_was_cut_is_not_handed_on(tmp_path: Path) -> None:
     """The next step would judge what is not there; it is asked for again, then unscored."""
     cut = Reply(content="['one', 'tw", finish_reason="length")
     async with judging(tmp_path, cut, checkers=1) as bench:
         rows = [item("q", [("llm", "Extract {response}"), ("code", TRUE)])]
-        run, _ = await bench.judge(rows, asks=2)
+        run, _ = await bench.judge(rows, asks=2, max_tokens=50)
         assert verdicts(run) == [[(None, "judge_truncated")]]
         assert bench.mock.stats().requests == 2
         bench.mock.configure(rules=[Rule(reply=Reply(content="['one', 'two']"))])
-        again, _ = await bench.judge(rows, asks=3)
+        again, _ = await bench.judge(rows, asks=3, max_tokens=50)
         assert verdicts(again) == [[(True, None)]]
 
 
@@ -92,8 +134,11 @@ async def test_a_text_that_was_cut_is_not_handed_on(tmp_path: Path) -> None:
     [
         ("<think>Is it YES?</think>\n['a']", "['a']"),
         ("let me see </think>\n\n['a']", "['a']"),
-        # The prompt shows this tag, so it belongs to the text that was asked for.
+        # The answer shows this tag, and the judge repeats it.
         ("<thought>call the tool</thought>", "<thought>call the tool</thought>"),
+        ("<thought>call</thought>\n<a>b</a>", "<thought>call</thought>\n<a>b</a>"),
+        # It shows this tag too, but here the judge thinks.
+        ("<thought>Only one part.</thought>\n['a']", "['a']"),
     ],
 )
 @looped

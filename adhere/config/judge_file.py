@@ -58,7 +58,7 @@ class JudgeConfig(Strict):
     asks: PositiveInt = Field(
         2,
         description="Calls a question at most while the reply cannot be read; after one that was "
-        "cut off, with four times the output budget.",
+        "cut off, with four times the output budget, and not again where none is set.",
     )
     concurrency: PositiveInt | None = Field(
         None,

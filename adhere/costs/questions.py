@@ -22,7 +22,7 @@ from adhere.data import Row, Step, constraints
 from adhere.journal import Entry, Journal, read
 from adhere.judging import Judge
 from adhere.judging.asking import Asker
-from adhere.judging.chain import Answered, Tools, run_chain
+from adhere.judging.chain import Answered, Question, Tools, run_chain
 from adhere.judging.stage import Work, prepared, tools_for
 from adhere.kept import wrong_reply_line
 from adhere.plan import Evaluation
@@ -120,9 +120,9 @@ async def _replay(rows: list[Row], judge: Judge, journal: Journal, questions: Qu
 def _tools(work: Work, asker: Asker, questions: Questions) -> Tools:
     """Return a chain's usual tools, but for asking, which counts, and checking, which is left."""
 
-    async def ask(prompt: str, position: int, verdict_wanted: bool) -> Answered:
+    async def ask(question: Question, position: int, verdict_wanted: bool) -> Answered:
         before = questions.calls
-        answered = await usual.ask(prompt, position, verdict_wanted)
+        answered = await usual.ask(question, position, verdict_wanted)
         if questions.calls != before:
             steps = work.constraint.steps
             reached = Span(float(steps[position].type == "llm"), 1)

@@ -1,6 +1,7 @@
 """Asking a judge: journaled calls, votes, and asking again when a reply cannot be read."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +10,25 @@ from adhere.client import ChatClient, Failure, Reply
 from adhere.costs.budget import BUDGET
 from adhere.journal import Journal
 from adhere.jsonio import fingerprint
-from adhere.judging.chain import NOT_ASKED, Answered
+from adhere.judging.chain import NOT_ASKED, Answered, Question
 from adhere.judging.judge import Judge
 from adhere.thinking import final_answer
 from adhere.verdict import parse
 
+_TAG = re.compile(r"\s*</?[a-z]", re.IGNORECASE)
 # How many times the output budget a reply gets after one that was cut off.
 _MORE_ROOM = 4
+# Why there is no verdict, by the kind of error that came instead of a reply.
+_ERRORS = {
+    "content_filter": "judge_filtered",
+    "context_overflow": "judge_context",
+    "thinking_cut_off": "judge_truncated",
+    "empty_choices": "judge_no_choice",
+    "null_message": "judge_no_message",
+    BUDGET: BUDGET,
+}
+# … and by how a reply ended.
+_ENDS = {"length": "judge_truncated", "content_filter": "judge_filtered"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +52,27 @@ class Asker:
         self._asked_hash = fingerprint(judge.asked)
         self.reused = 0
 
-    async def ask(self, place: Place, prompt: str, position: int, verdict_wanted: bool) -> Answered:
+    async def ask(
+        self, place: Place, question: Question, position: int, verdict_wanted: bool
+    ) -> Answered:
         """Ask one question, with votes where a verdict is wanted and the judge has them."""
         if self.judge.asks_nobody:
             return Answered(None, None, NOT_ASKED, {"reason": NOT_ASKED})
         votes = self.judge.config.votes if verdict_wanted else 1
         calls = [
-            self._ask_once(place, prompt, position, verdict_wanted, vote) for vote in range(votes)
+            self._ask_once(place, question, position, verdict_wanted, vote) for vote in range(votes)
         ]
         # Together, so that votes take no longer than one call, and one batch where there are some.
         asked = await asyncio.gather(*calls)
         if votes == 1:
             return asked[0]
-        return _majority(prompt, asked)
+        return _majority(question.prompt, asked)
 
     async def _ask_once(
-        self, place: Place, prompt: str, position: int, verdict_wanted: bool, vote: int
+        self, place: Place, question: Question, position: int, verdict_wanted: bool, vote: int
     ) -> Answered:
         """Ask until the reply can be read, at most as often as the judge's ``asks`` says."""
+        prompt = question.prompt
         replies: list[dict[str, Any]] = []
         text: str | None = None
         verdict: bool | None = None
@@ -67,8 +83,8 @@ class Asker:
             payload = self.judge.payload(prompt, room=room, verdict_wanted=verdict_wanted)
             reply = await self._reply(place, position, payload, (vote, attempt, room))
             replies.append(reply)
-            text, verdict, reason = self._read(reply, prompt, verdict_wanted)
-            if reason is None or "error" in reply:
+            text, verdict, reason = self._read(reply, question, verdict_wanted)
+            if reason is None or "error" in reply or not self._worth_asking_again(reason):
                 break
         record: dict[str, Any] = {"prompt": prompt, "replies": replies}
         if verdict is not None:
@@ -98,30 +114,40 @@ class Asker:
             self._journal.append(fp, {**at, "reply": kept})
         return kept
 
+    def _worth_asking_again(self, reason: str) -> bool:
+        """Whether the same question may get another reply: not from a filter, and not one that was
+        cut off where there is no output budget to raise."""
+        return reason != "judge_filtered" and (reason != "judge_truncated" or self.judge.has_budget)
+
     def _read(
-        self, reply: Mapping[str, Any], prompt: str, verdict_wanted: bool
+        self, reply: Mapping[str, Any], question: Question, verdict_wanted: bool
     ) -> tuple[str | None, bool | None, str | None]:
         """Return (text, verdict, reason) of one kept reply."""
         if "error" in reply:
-            kinds = {
-                "content_filter": "judge_filtered",
-                "context_overflow": "judge_context",
-                "thinking_cut_off": "judge_truncated",
-                BUDGET: BUDGET,
-            }
-            return None, None, kinds.get(reply["error"]["kind"], "judge_failed")
-        text = final_answer(reply["content"] or "", prompt).text
-        kinds = {"length": "judge_truncated", "content_filter": "judge_filtered"}
-        cut = kinds.get(str(reply.get("finish_reason")))
+            return None, None, _ERRORS.get(reply["error"]["kind"], "judge_failed")
+        text = _without_thinking(reply["content"] or "", question)
+        cut = _ENDS.get(str(reply.get("finish_reason")))
         if not text.strip():
             return text, None, cut or "judge_empty"
         if not verdict_wanted:
             # A text that was cut off would make the next step judge what is not there.
             return text, None, cut
-        verdict = parse(text, self.judge.config.parser)
+        verdict = parse(text, self.judge.config.parser, cut=cut is not None)
         if verdict is not None:
             return text, verdict, None
         return text, None, cut or "judge_unreadable"
+
+
+def _without_thinking(reply: str, question: Question) -> str:
+    """Return a reply without its thinking.
+
+    Tags that the answer under test shows do not keep thinking in, unless nothing or another tag
+    follows the block: then the judge repeats a part of the answer.
+    """
+    text = final_answer(reply, question.template).text
+    if text == reply or (text.strip() and not _TAG.match(text)):
+        return text
+    return final_answer(reply, question.prompt).text
 
 
 def _kept(outcome: Reply | Failure) -> dict[str, Any]:

@@ -33,7 +33,22 @@ class Answered:
     record: dict[str, Any]
 
 
-Ask = Callable[[str, int, bool], Awaitable[Answered]]
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a judge is asked: a step's prompt, and the working text that is put into it."""
+
+    template: str
+    working: str
+
+    @property
+    def prompt(self) -> str:
+        """The prompt as it is sent, filled in one pass: what is inserted stays data."""
+        if "{response}" in self.template:
+            return self.template.replace("{response}", self.working)
+        return f"{self.template}\n\nHere is model response: {self.working}"
+
+
+Ask = Callable[[Question, int, bool], Awaitable[Answered]]
 Check = Callable[[str, str], Awaitable[CheckResult]]
 Apply = Callable[[str, str], "Applied"]
 Read = Callable[[str], bool | None]
@@ -41,8 +56,9 @@ Read = Callable[[str], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a chain works with: ``ask(prompt, position, verdict_wanted)``, ``check(source, text)``,
-    ``apply(rule, text)`` and ``read(text)``, which finds the verdict in a text."""
+    """What a chain works with: ``ask(question, position, verdict_wanted)``,
+    ``check(source, text)``, ``apply(rule, text)`` and ``read(text)``, which finds the verdict in a
+    text."""
 
     ask: Ask
     check: Check
@@ -68,13 +84,6 @@ class Outcome:
         """Set no verdict, and why."""
         self.score, self.null_reason = None, reason
         return self
-
-
-def fill(prompt: str, working: str) -> str:
-    """Put the working text into a judge prompt, in one pass: what is inserted stays data."""
-    if "{response}" in prompt:
-        return prompt.replace("{response}", working)
-    return f"{prompt}\n\nHere is model response: {working}"
 
 
 async def run_chain(steps: Sequence[Step], answer: str, tools: Tools) -> Outcome:
@@ -103,7 +112,8 @@ async def run_chain(steps: Sequence[Step], answer: str, tools: Tools) -> Outcome
             working = applied.verdict
             continue
         conditional = step.type == "llm_conditional_check"
-        answered = await tools.ask(fill(step.text, str(working)), position, conditional or last)
+        question = Question(step.text, str(working))
+        answered = await tools.ask(question, position, conditional or last)
         outcome.steps.append({"type": step.type, **answered.record})
         outcome.llm_output = answered.text
         if answered.reason is not None:

@@ -7,7 +7,9 @@ from typing import Any
 from adhere import PROTOCOL
 from adhere.config import RULES_ONLY, JudgeConfig
 from adhere.jsonio import canonical, fingerprint
+from adhere.verdict import OWN_PARSER, READING
 
+_BUDGETS = ("max_tokens", "max_completion_tokens")
 _TRANSPORT = ("enabled", "concurrency", "api_key_env", "batch", "demo", "prices")
 _READING = ("parser", "votes", "asks")
 _LOCAL_TRANSPORT = ("port", "gpus", "num_gpus", "tensor_parallel_size", "slots", "threads")
@@ -41,6 +43,11 @@ class Judge:
         return self.name == RULES_ONLY
 
     @property
+    def has_budget(self) -> bool:
+        """Whether the configuration bounds the length of a reply."""
+        return any(key in self.config.sampling() for key in _BUDGETS)
+
+    @property
     def asked(self) -> dict[str, Any]:
         """What can change a reply: the model, its sampling, where it is served.
 
@@ -57,6 +64,8 @@ class Judge:
     def identity(self) -> dict[str, Any]:
         """What can change a verdict: the above, and how replies are read and counted."""
         reading = self.config.model_dump(include=set(_READING), exclude_defaults=True)
+        if self.config.parser == OWN_PARSER:
+            reading["reading"] = READING
         return {"protocol": PROTOCOL, **self.asked, **reading}
 
     @property
@@ -79,7 +88,7 @@ class Judge:
             "messages": [{"role": "user", "content": prompt}],
             **{key: value for key, value in sampling.items() if key != "extra_body"},
         }
-        for key in ("max_tokens", "max_completion_tokens"):
+        for key in _BUDGETS:
             if key in body:
                 body[key] *= room
         if self.config.structured and verdict_wanted:

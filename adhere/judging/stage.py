@@ -10,7 +10,15 @@ from adhere.data import Constraint, Row, constraints, label, occurrences, seen
 from adhere.errors import DataError
 from adhere.jsonio import fingerprint
 from adhere.judging.asking import Asker, Place
-from adhere.judging.chain import NOT_APPLICABLE, NOT_ASKED, Check, Outcome, Tools, run_chain
+from adhere.judging.chain import (
+    NOT_APPLICABLE,
+    NOT_ASKED,
+    Check,
+    Outcome,
+    Question,
+    Tools,
+    run_chain,
+)
 from adhere.judging.evidence import Evidence
 from adhere.prediction.answer import is_failed, is_pending
 from adhere.progress import Progress
@@ -145,9 +153,9 @@ async def _judge(
 def tools_for(work: Work, asker: Asker | None, check: Check) -> Tools:
     """Return what a constraint's chain works with."""
 
-    async def ask(prompt: str, position: int, verdict_wanted: bool) -> Any:
+    async def ask(question: Question, position: int, verdict_wanted: bool) -> Any:
         assert asker is not None, "checked before the first chain runs"
-        return await asker.ask(work.place, prompt, position, verdict_wanted)
+        return await asker.ask(work.place, question, position, verdict_wanted)
 
     parser = asker.judge.config.parser if asker else "adhere"
     return Tools(ask, check, work.evidence.apply, lambda text: parse(text, parser))

@@ -10,7 +10,7 @@ from adhere.data import Row
 from adhere.errors import CheckerError, DataError, EndpointError
 from adhere.judging import Judge
 from adhere.judging.asking import Asker
-from adhere.judging.chain import Answered, Tools, run_chain
+from adhere.judging.chain import Answered, Question, Tools, run_chain
 from adhere.judging.stage import JudgeRun, Work, prepared, record, tools_for
 from adhere.rule_steps import Applied
 from adhere.service.gate import Gate
@@ -91,12 +91,12 @@ def _applied_before(applied: Applied, tools: Tools) -> Tools:
 def _patient(tools: Tools) -> Tools:
     """Return tools whose judge may be gone: a file's job ends then, a service goes on."""
 
-    async def ask(prompt: str, position: int, verdict_wanted: bool) -> Answered:
+    async def ask(question: Question, position: int, verdict_wanted: bool) -> Answered:
         try:
-            return await tools.ask(prompt, position, verdict_wanted)
+            return await tools.ask(question, position, verdict_wanted)
         except EndpointError as error:
             failure = {"kind": "endpoint", "message": str(error), "retryable": True}
-            kept: dict[str, Any] = {"prompt": prompt, "replies": [{"error": failure}]}
+            kept: dict[str, Any] = {"prompt": question.prompt, "replies": [{"error": failure}]}
             kept |= {"reason": JUDGE_FAILED, "retryable": True}
             return Answered(None, None, JUDGE_FAILED, kept)
 

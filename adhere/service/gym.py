@@ -25,8 +25,9 @@ Count = dict[str, dict[str, int]]
 _ROLLOUT_ID = "_ng_rollout_id"
 # Reasons for which there is no verdict, in Gym's vocabulary; any other is a checker's.
 MASKED = ("judge_failed", "judge_unparseable")
+_FAILED = ("judge_failed", "judge_filtered", "judge_context", "judge_no_choice", "judge_no_message")
 _KIND_OF = {
-    **dict.fromkeys(("judge_failed", "judge_filtered", "judge_context", BUDGET), MASKED[0]),
+    **dict.fromkeys((*_FAILED, BUDGET), MASKED[0]),
     **dict.fromkeys(("judge_unreadable", "judge_empty", "judge_truncated"), MASKED[1]),
     "judge_no_majority": MASKED[1],
     NOT_ASKED: MASKED[0],

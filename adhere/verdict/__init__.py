@@ -37,6 +37,7 @@ from adhere.errors import ConfigError
 from adhere.verdict.others import nemo_0_7, upstream_2025
 from adhere.verdict.reading import read
 
+OWN_PARSER: Final = "adhere"
 READING: Final = 2
 """Raised whenever ``adhere`` reads a text otherwise than before: verdicts are then read anew."""
 
@@ -46,7 +47,7 @@ _MOST_CHARS: Final = 200_000
 _REMEMBERED_CHARS: Final = 64
 
 
-def parse(text: str, parser: str = "adhere", *, cut: bool = False) -> bool | None:
+def parse(text: str, parser: str = OWN_PARSER, *, cut: bool = False) -> bool | None:
     """Return the verdict of a judge's text: True for YES, False for NO, None where there is none.
 
     ``parser`` is a key of PARSERS. ``cut`` says that the text's end is missing, which the parsers
@@ -72,5 +73,5 @@ def _adhere(text: str) -> bool | None:
 
 
 PARSERS: Mapping[str, Callable[[str], bool | None]] = MappingProxyType(
-    {"adhere": _adhere, "upstream-2025": upstream_2025, "nemo-0.7": nemo_0_7}
+    {OWN_PARSER: _adhere, "upstream-2025": upstream_2025, "nemo-0.7": nemo_0_7}
 )
