@@ -192,7 +192,10 @@ def load_cached(name: str, path: Path) -> Dataset:
 
 def check(row: Row) -> list[str]:
     """Return what is wrong with one row; each text names constraint and key."""
-    problems = [*_check_messages(row.get("input")), *_check_recording(row), *check_tools(row)]
+    problems = [*labels.wrong_id(row), *_check_messages(row.get("input"))]
+    problems += [*_check_recording(row), *check_tools(row)]
+    if not isinstance(scenario := row.get("scenario"), str | None):
+        problems.append(f"scenario: found {scenario!r:.60}: must be a text or null")
     constraints = row.get("constraints")
     if not isinstance(constraints, list) or not constraints:
         return [*problems, "constraints: must be a list with at least one constraint"]

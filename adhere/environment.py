@@ -14,6 +14,8 @@ from dotenv import dotenv_values
 
 from adhere.errors import ConfigError
 
+# What a header can carry and JSON writes as it is; others come from pasting.
+_KEY = re.compile(r"[!#-\[\]-~]+")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -61,8 +63,9 @@ def secret(name: str | None, root: Path, where: str) -> str | None:
             f"{where}: names {name} as the variable with the key, which is not set: export "
             f"{name}, put it in .env, or write `api_key_env: null` if the endpoint needs none"
         )
-    if not value.isprintable() or " " in value:
+    if not _KEY.fullmatch(value):
         raise ConfigError(
-            f"{where}: the key in {name} holds a blank or a line break: correct the variable"
+            f"{where}: the key in {name} holds a blank, a line break, a quotation mark, a "
+            "backslash or a letter that is not ASCII: correct the variable"
         )
     return value

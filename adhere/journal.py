@@ -98,15 +98,17 @@ class Journal:
         """Read every line; end or cut what a killed writer left unfinished at the end."""
         whole = self.path.read_bytes()
         tail = whole[whole.rfind(b"\n") + 1 :]
-        if tail and parse(tail)[0]:
-            # A JSON object that is closed is complete: only its newline is missing.
+        # A JSON object that is closed is complete: only its newline is missing.
+        complete = not tail or bool(parse(tail)[0])
+        kept = whole if complete else whole[: -len(tail)]
+        self.lines_read = sum(1 for _ in lines(kept))
+        self._entries, self.problems = parse(kept, self._check)
+        self._refuse_if_hardly_readable()
+        if tail and complete:
             os.pwrite(self._handle, b"\n", len(whole))
         elif tail:
-            whole = whole[: -len(tail)]
-            os.ftruncate(self._handle, len(whole))
+            os.ftruncate(self._handle, len(kept))
         self._end = os.lseek(self._handle, 0, os.SEEK_END)
-        self.lines_read = sum(1 for _ in lines(whole))
-        self._entries, self.problems = parse(whole, self._check)
         if self.problems:
             _LOG.warning(
                 "warning: %s: %d of its lines are passed over (what they held is asked again where "
@@ -114,6 +116,15 @@ class Journal:
                 self.path,
                 len(self.problems),
                 self.problems[0],
+            )
+
+    def _refuse_if_hardly_readable(self) -> None:
+        """Raise JournalError before what a damaged file holds is paid for once more."""
+        if 2 * len(self.problems) > self.lines_read:
+            raise JournalError(
+                f"{self.path}: {len(self.problems)} of its {self.lines_read} lines cannot be read "
+                f"({self.problems[0]}), and what they hold would be asked again: bring back a copy "
+                "of the file, or move it away if all is to be asked again"
             )
 
     def get(self, fp: str) -> Entry | None:

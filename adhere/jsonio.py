@@ -1,5 +1,6 @@
 """Strict JSON in and out: UTF-8 with or without BOM, plain or gzip, no NaN, atomic writes."""
 
+import codecs
 import gzip
 import hashlib
 import json
@@ -100,20 +101,36 @@ def read_json(path: Path, *, unique_keys: bool = False) -> Any:
     Files that people write are read so: of what stands there twice, one is a mistake. Raises
     DataError naming file, line and column, or the key and where it is.
     """
-    return _parsed(read_bytes(path), str(path), unique_keys)
+    return _parsed(read_bytes(path), str(path), unique_keys=unique_keys)
 
 
-def _parsed(raw: bytes, shown: str, unique_keys: bool) -> Any:
+def _parsed(raw: bytes, path: str, line: int | None = None, *, unique_keys: bool) -> Any:
+    """Parse a file, or one line of it."""
+    shown = path if line is None else f"{path}: line {line}"
     try:
         value = loads(raw)
         repeated = _repeated_key(raw) if unique_keys else None
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{shown}: not valid JSON: {error}") from None
+        # Within one line the parser counts that line as the first.
+        found = str(error) if line is None else str(error).replace("line 1 column", "column")
+        raise DataError(f"{shown}: not valid JSON: {_encoding(raw) or found}") from None
     if repeated is not None:
         path, key = repeated
         where = f" in {path} (positions from 0)" if path else ""
         raise DataError(f"{shown}: key {key!r:.60} is given twice{where}: keep one of them")
     return value
+
+
+def _encoding(raw: bytes) -> str | None:
+    """Say what keeps bytes from being a text in UTF-8; None where nothing does."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\x00" in raw[:4]:
+        return "the file is in UTF-16 or UTF-32: save it as UTF-8"
+    try:
+        raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        byte = raw[error.start]
+        return f"byte {error.start + 1} is {byte:#04x}, which is no UTF-8: save the file as UTF-8"
+    return None
 
 
 def _repeated_key(raw: bytes) -> tuple[str, str] | None:
@@ -166,7 +183,7 @@ def numbered_lines(path: Path, *, unique_keys: bool = False) -> Iterator[tuple[i
     """
     for number, line in enumerate(read_bytes(path).removeprefix(_BOM).split(b"\n"), start=1):
         if line.strip():
-            yield number, _parsed(line, f"{path}: line {number}", unique_keys)
+            yield number, _parsed(line, str(path), number, unique_keys=unique_keys)
 
 
 def dumps(value: Any, *, indent: bool = False) -> bytes:

@@ -1,6 +1,7 @@
-"""AgentIF's labels of constraints, and the names under which reports show them.
+"""What is said of items and constraints beside their content: ids, labels, and their forms.
 
-Other labels are kept: each is a group of its own.
+AgentIF's labels have names under which reports show them. Other labels are kept: each is a group of
+its own.
 """
 
 from collections.abc import Iterator
@@ -8,18 +9,43 @@ from typing import Any
 
 DIMENSIONS = {"unconditional": "vanilla", "conditional": "condition", "example_driven": "example"}
 TYPES = {"formatting": "formatting", "semantic": "semantic", "resource": "tool"}
+# AgentIF's files spell the key in these three ways.
+META_KEYS = ("is_meta", "is meta", "is_meat")
+# What a team's instruction set says of a constraint.
+TEAM_KEYS = ("category", "severity", "level", "rule", "failure_mode")
 _KNOWN = {"dimension": DIMENSIONS, "type": TYPES}
 
 
 def wrong(constraint: dict[str, Any]) -> list[str]:
     """Return what is wrong with the labels of a constraint: no report could name such a group."""
-    dimension, types = constraint.get("dimension"), constraint.get("type")
     problems = []
-    if dimension is not None and not isinstance(dimension, str):
-        problems.append(f"dimension: found {dimension!r:.60}: must be a text or null")
+    for key in ("dimension", *TEAM_KEYS):
+        if not isinstance(constraint.get(key), str | None):
+            problems.append(_problem(key, constraint, "a text or null"))
+    types = constraint.get("type")
     if types is not None and not all(isinstance(kind, str) for kind in _as_list(types)):
-        problems.append(f"type: found {types!r:.60}: must be a text, a list of texts or null")
-    return problems
+        problems.append(_problem("type", constraint, "a text, a list of texts or null"))
+    for key in META_KEYS:
+        if not isinstance(constraint.get(key), bool | None):
+            problems.append(_problem(key, constraint, "true, false or null"))
+    return problems + wrong_id(constraint)
+
+
+def wrong_id(record: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the id of an item or a constraint."""
+    return [] if is_id(record.get("id")) else [_problem("id", record, ID_FORM)]
+
+
+ID_FORM = "a text, a whole number of at most 64 bits or null"
+
+
+def is_id(value: object) -> bool:
+    """Whether a value can be an id: a text, a whole number, or absent."""
+    return isinstance(value, str | int | None) and not isinstance(value, bool)
+
+
+def _problem(key: str, record: dict[str, Any], allowed: str) -> str:
+    return f"{key}: found {record[key]!r:.60}: must be {allowed}"
 
 
 def unusual(constraint: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -634,6 +634,28 @@ def test_the_key_is_told_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     assert "Your key [key] is wrong." in str(told[-1])
 
 
+def test_a_key_that_a_server_quotes_with_escapes_is_taken_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    key = "sk-canary/0123+4567="
+    escaped = key.replace("/", "\\/").replace("+", "\\u002b")
+    told: list[object] = []
+
+    @looped
+    async def test() -> None:
+        answer = f'{{"choices": [{{"message": {{"content": "You sent {escaped}."}}}}]}}'
+        rules = [
+            Rule(match="answer", reply=Reply(raw_body=answer)),
+            Rule(reply=Reply(status=400, raw_body=f'{{"error": {{"message": "{escaped}"}}}}')),
+        ]
+        async with mocked(*rules, api_key=key) as (client, _):
+            told.extend([await client.complete(payload(text)) for text in ("answer", "refused")])
+
+    test()
+    assert key not in repr(told) + caplog.text
+    assert repr(told).count("[key]") == 2
+
+
 def test_the_key_leaves_the_process_by_the_header_only(closed_port: int) -> None:
     @looped
     async def test() -> None:

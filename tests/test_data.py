@@ -28,6 +28,7 @@ from adhere.data import (
 from adhere.dataset_notes import notes
 from adhere.errors import DataError
 from adhere.jsonio import canonical
+from adhere.scoring.parse import parse_results
 
 # A busy machine is no reason to fail.
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -164,7 +165,13 @@ def test_a_dataset_is_read_again_when_its_file_changed(tmp_path: Path) -> None:
         ("d.jsonl", as_json(ROWS[0]) + b"\n[]\n", r"d.jsonl: item 2: must be an object, found \[]"),
         ("d.jsonl", b"{}\n{}\n{]", "d.jsonl: line 3: not valid JSON"),
         ("d.jsonl", b'\n{"a": Infinity}', "d.jsonl: line 2: not valid JSON"),
-        ("d.json", b"\xff\xfe[\x00]\x00", "d.json: not valid JSON"),
+        ("d.json", b"\xff\xfe[\x00]\x00", "d.json: not valid JSON: the file is in UTF-16 or "),
+        (
+            "d.json",
+            b'[{"x": "caf\xe9"}]',
+            "d.json: not valid JSON: byte 12 is 0xe9, .* UTF-8: save",
+        ),
+        ("d.jsonl", b'{}\n{"a": }', r"d.jsonl: line 2: not valid JSON: [^\n]*: column 7 "),
         ("d.json", gzip.compress(as_json(ROWS))[:-9], "d.json: cannot be read"),
         ("d.json", b"\x1f\x8b garbage", "d.json: cannot be read"),
         (
@@ -278,6 +285,38 @@ def test_each_problem_is_named(tmp_path: Path, path: str, value: object, problem
     with pytest.raises(DataError) as error:
         load("d", written(tmp_path / "d.json", as_json([row(), broken])))
     assert str(error.value) == f"{tmp_path / 'd.json'}: item 2: {found}"
+
+
+@pytest.mark.parametrize("value", [1.5, True, [1], {}])
+def test_an_id_that_no_result_could_have_is_refused_before_anything_runs(value: object) -> None:
+    for path, place in (("id", "id: "), ("constraints.0.id", "constraint 1: id: ")):
+        broken = row()
+        set_at(broken, path, value)
+        (found,) = check(broken)
+        assert found.startswith(f"{place}found {value!r}: must be a text, a whole number")
+
+
+FORMS = st.dictionaries(
+    st.sampled_from(
+        ["id", "type", "dimension", "is_meta", "is meta", "is_meat", "category", "severity"]
+    ),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3)
+    ),
+)
+
+
+@given(FORMS, st.one_of(st.none(), st.text(max_size=3), st.integers(), st.floats()))
+def test_what_a_dataset_may_say_of_a_constraint_can_be_scored(
+    labels: Row, scenario: object
+) -> None:
+    """A wrong label is found here, not after everything is paid for."""
+    given_row = row() | {"scenario": scenario}
+    given_row["constraints"][0] |= labels
+    for raw in given_row["constraints"]:
+        raw |= {"score": True, "null_reason": None, "steps": []}
+    if not check(given_row):
+        parse_results([given_row | {"output": {"content": "x"}}], "results.json")
 
 
 @pytest.mark.parametrize("keys", [None, [], ["response"]])

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +96,27 @@ def test_garbage_lines_are_counted_and_left(tmp_path: Path, garbage: bytes) -> N
         journal.append("c", {"value": 3})
     assert path.read_bytes() == content + line("c", 3)
     assert values(read(path)) == {"a": 1, "b": 2, "c": 3}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw.decode().encode("utf-16"),
+        lambda raw: raw.replace(b",", b",\n"),
+        lambda raw: b"[1, 2]\n" + line("a", 1) + b"5\n",
+    ],
+)
+def test_a_journal_that_is_hardly_readable_is_neither_used_nor_changed(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "j.jsonl"
+    damaged = damage(b"".join(line(fp, 1) for fp in "abcd"))
+    path.write_bytes(damaged)
+    with pytest.raises(
+        JournalError, match=rf"{path}: \d+ of its \d+ lines cannot be read \(line 1"
+    ):
+        Journal(path).__enter__()
+    assert path.read_bytes() == damaged
 
 
 def test_only_a_newline_ends_a_line() -> None:

@@ -233,7 +233,8 @@ def test_a_secret_is_found_and_never_said(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("MY_KEY")
     with pytest.raises(ConfigError, match=r"^judge_configs/j\.yaml: api_key_env: names MY_KEY"):
         secret("MY_KEY", tmp_path, where)
-    for broken in (f"{KEY} {KEY}", f"{KEY}\n{KEY}", f"{KEY}\x07{KEY}"):
+    for inside in (" ", "\n", "\x07", "”", '"', "\\", "ä"):
+        broken = f"{KEY}{inside}{KEY}"
         monkeypatch.setenv("MY_KEY", broken)
         with pytest.raises(ConfigError, match="the key in MY_KEY holds") as error:
             secret("MY_KEY", tmp_path, where)

@@ -304,7 +304,8 @@ def test_wrong_selection_is_one_line(fresh: WorkflowProject, argument: str, expe
 def test_missing_key_stops_before_the_first_job(fresh: WorkflowProject, mock: RunningMock) -> None:
     called = fresh.snakemake(env={KEY_VARIABLE: None})
     assert called.code == 1
-    assert f"configs/alpha.yaml: api.api_key_env: names {KEY_VARIABLE}" in called.text
+    for place in ("configs/alpha.yaml: api.api_key_env", "judge_configs/strict.yaml: api_key_env"):
+        assert f"{place}: names {KEY_VARIABLE}" in called.text, "all that is missing at once"
     assert mock.stats().requests == 0
 
 

@@ -176,11 +176,22 @@ class ChatClient:
             # A server that quotes the key would put it into messages, journals and logs.
             content = content.replace(self._key, b"[key]")
         if 200 <= response.status < 300:
-            return parse_completion(content)
+            return self._without_key(parse_completion(content))
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location is not None:
             content = f"the server redirects to {location}".encode()
-        return classify(response.status, content, _retry_after(response.headers.get("Retry-After")))
+        retry_after_s = _retry_after(response.headers.get("Retry-After"))
+        return self._without_key(classify(response.status, content, retry_after_s))
+
+    def _without_key(self, outcome: Reply | Failure) -> Reply | Failure:
+        """Take the key out of texts in which JSON wrote it with escapes ("\\/")."""
+        key = self.endpoint.api_key
+        names = ("message",) if isinstance(outcome, Failure) else ("content", "reasoning")
+        for name in names if key else ():
+            text = getattr(outcome, name)
+            if text and key in text:
+                outcome = replace(outcome, **{name: text.replace(key, "[key]")})
+        return outcome
 
     def _give_up_if_pointless(self, failure: Failure) -> None:
         """Raise EndpointError for a failure that every further request would meet."""

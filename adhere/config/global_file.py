@@ -122,7 +122,9 @@ class GlobalConfig(Strict):
     default_datasets: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
         min_length=1, description="Datasets that run when `datasets=` names none."
     )
-    repeats: PositiveInt = Field(3, description="Independent runs of every (model, mode).")
+    repeats: Annotated[int, Field(ge=1, le=1000)] = Field(
+        3, description="Independent runs of every (model, mode)."
+    )
     default_judge: str = Field(
         description="Judge used by `scripts/judge.py` when none is named; shown first."
     )

@@ -11,7 +11,7 @@ from typing import Any
 from adhere.data import label
 from adhere.errors import DataError
 from adhere.kept import is_texts, wrong_output
-from adhere.labels import DIMENSIONS, TYPES
+from adhere.labels import DIMENSIONS, ID_FORM, META_KEYS, TEAM_KEYS, TYPES, is_id
 from adhere.scoring.records import (
     CONDITION,
     NOT_APPLICABLE,
@@ -25,10 +25,6 @@ from adhere.scoring.records import (
 
 # Errors of an output that say that a reply came and held no answer.
 _EMPTY = ("empty_answer", "thinking_cut_off", "thinking_unclosed")
-# What a team's set says of its constraints.
-_LABELS = tuple(Labels.__dataclass_fields__)
-# AgentIF's files spell the key in these three ways.
-_META_KEYS = ("is_meta", "is meta", "is_meat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,7 @@ def _cell(constraint: object, place: _Place) -> Cell:
         checker_none=reason == NOT_APPLICABLE and _ended_in_code(chain, steps),
         repaired=_flagged(steps, "repaired", place),
         retryable=_flagged(steps, "retryable", place) and reason not in (None, NOT_APPLICABLE),
-        labels=Labels(**{key: _text(constraint, key, place) for key in _LABELS}),
+        labels=Labels(**{key: _text(constraint, key, place) for key in TEAM_KEYS}),
         broken_steps=_broken_steps(steps, place),
     )
 
@@ -220,7 +216,7 @@ def _types(constraint: Mapping[str, Any], place: _Place) -> tuple[str, ...]:
 
 
 def _meta(constraint: Mapping[str, Any], place: _Place) -> bool:
-    for key in _META_KEYS:
+    for key in META_KEYS:
         value = constraint.get(key)
         if isinstance(value, bool):
             return value
@@ -231,8 +227,6 @@ def _meta(constraint: Mapping[str, Any], place: _Place) -> bool:
 
 def _id(record: Mapping[str, Any], place: _Place) -> str | None:
     value = record.get("id")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise place.error("id", value, "a text, a whole number or null")
-    return str(value)
+    if not is_id(value):
+        raise place.error("id", value, ID_FORM)
+    return None if value is None else str(value)

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +84,25 @@ class View:
                 self.gpus.of_judge(wildcards.judge)
 
     def _check_endpoints(self, todo: Todo) -> None:
-        """Raise AdhereError where an endpoint that will be asked lacks its address or its key."""
+        """Raise ConfigError with every endpoint to be asked that lacks its address or its key."""
+        project = self.plan.project
         asked = [cell_of(wildcards) for rule, wildcards in todo if rule == "predict"]
         models = {cell.model for cell in asked if self.datasets.asks_model(cell)}
-        for model in sorted(models):
-            model_endpoint(self.plan.project, model, 1)
-        for judge in sorted({wildcards.judge for rule, wildcards in todo if rule == "judge"}):
-            if self._asks(judge, todo):
-                judge_endpoint(self.plan.project, judge)
+        judges = {wildcards.judge for rule, wildcards in todo if rule == "judge"}
+        checks = [partial(model_endpoint, project, model, 1) for model in sorted(models)]
+        checks += [
+            partial(judge_endpoint, project, judge)
+            for judge in sorted(judges)
+            if self._asks(judge, todo)
+        ]
+        problems = []
+        for check in checks:
+            try:
+                check()
+            except ConfigError as error:
+                problems.append(str(error))
+        if problems:
+            raise ConfigError("\n".join(problems))
 
     def _asks(self, judge: str, todo: Todo) -> bool:
         """Whether any of a judge's files holds a constraint that needs it."""
