@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from adhere.checkers import CheckerPool, CheckResult, worker
-from adhere.checkers.source import repair
+from adhere.checkers.frames import MAX_DETAIL, MAX_REQUEST, MAX_TEXT
+from adhere.checkers.source import defining_line, repair
 from adhere.config import Checkers
 from adhere.errors import CheckerError
+from adhere.jsonio import clean_text, dumps
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("ADHERE_SHARED", ROOT.parent / "shared"))
@@ -194,27 +197,75 @@ def test_shared_cases(check: Check) -> None:
 @example("\ud800 lone \udfff")
 @example("\x00\r\n\u2028\ufeff")
 def test_any_text_arrives_as_it_left(setup: Setup, text: str) -> None:
-    assert setup.check(IDENTITY, text) == CheckResult(text, None, None, False)
+    """A checker gets what it is given; of what it returns lone surrogates are replaced."""
+    seen = "def check_following(response):\n    return ascii(response)\n"
+    assert setup.check(seen, text) == CheckResult(ascii(text), None, None, False)
+    assert setup.check(IDENTITY, text) == CheckResult(clean_text(text), None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "detail"),
+    [
+        ("return eval(response)", "\ufffd", None),
+        ("return 'a' + chr(0xd83d) + chr(0xde00)", "a\U0001f600", None),
+        ("raise ValueError(eval(response))", None, "ValueError: \ufffd (checker line 2)"),
+        (
+            "return type('A', (), {'__module__': eval(response)})()",
+            None,
+            "returned \ufffd.A; allowed are True, False, None and a text",
+        ),
+    ],
+)
+def test_what_a_checker_says_can_be_written(
+    check: Check, body: str, value: str | None, detail: str | None
+) -> None:
+    result = check(f"def check_following(response):\n    {body}\n", r"'\ud83d'")
+    assert (result.value, result.detail) == (value, detail)
+    dumps([result.value, result.detail])
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ("raise ValueError('a' + chr(27) + '[2J')", r"ValueError: a\x1b[2J (checker line 2)"),
+        ("return type('A' + chr(10) + chr(0x9b), (), {})()", r"returned A\n\x9b; allowed are"),
+        ("raise type('E' + chr(0x202e), (Exception,), {})", r"E\u202e (checker line 2)"),
+        ("raise ValueError('不可以')", "ValueError: 不可以 (checker line 2)"),
+    ],
+)
+def test_a_detail_is_one_harmless_line(check: Check, body: str, detail: str) -> None:
+    result = check(f"def check_following(response):\n    {body}\n", "")
+    assert str(result.detail).startswith(detail)
+    assert str(result.detail).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [(f"'x' * {MAX_TEXT}", None), (f"'x' * {60 << 20}", 60 << 20), ("'长' * 349_526", 349_526)],
+)
+def test_a_returned_text_has_a_limit(check: Check, text: str, size: int | None) -> None:
+    result = check(f"def check_following(response): return {text}", "")
+    if size is None:
+        assert len(str(result.value)) == MAX_TEXT
+    else:
+        told = f"returned a text of {size} characters, more than 1 MiB of UTF-8"
+        assert result == CheckResult(None, "checker_error", told, False)
 
 
 def test_long_texts() -> None:
     text = "很长" * (4 << 20)
-    longest = "def check_following(response): return 'x' * ((64 << 20) + {})"
+    length = "def check_following(response): return str(len(response))"
 
     async def main() -> list[CheckResult]:
         async with CheckerPool(workers=1, timeout_s=60) as pool:
             return [
-                await pool.check(IDENTITY, text),
-                await pool.check(longest.format(0), ""),
-                await pool.check(longest.format(1), ""),
-                await pool.check(IDENTITY, "x" * ((64 << 20) + 1)),
+                await pool.check(length, text),
+                await pool.check(IDENTITY, "x" * (MAX_REQUEST + 1)),
             ]
 
-    identity, fits, too_long, too_long_to_send = asyncio.run(main())
-    assert identity.value == text
-    assert len(str(fits.value)) == 64 << 20
-    assert too_long.reason == too_long_to_send.reason == "checker_error"
-    assert "64 MiB" in str(too_long.detail)
+    long, too_long_to_send = asyncio.run(main())
+    assert long.value == str(len(text))
+    assert too_long_to_send.reason == "checker_error"
     assert "64 MiB" in str(too_long_to_send.detail)
 
 
@@ -244,6 +295,22 @@ def test_a_missing_def_is_supplied(check: Check) -> None:
 )
 def test_everything_else_is_left_alone(source: str) -> None:
     assert repair(source) == (source, False)
+
+
+def test_a_byte_order_mark_is_dropped(check: Check) -> None:
+    assert check("\ufeff" + IDENTITY, "text") == CheckResult("text", None, None, False)
+    assert check("\ufeffcheck_following(response):\n    return True\n", "").repaired
+    assert repair("\ufeff") == ("", False)
+
+
+def test_the_defining_line_is_the_same_in_the_repaired_source() -> None:
+    for define in (
+        "def check_following(r):",
+        "check_following(r):",
+        "async def check_following():",
+    ):
+        assert defining_line(f"# check_following is below\n\n{define}\n    return True\n") == 3
+    assert defining_line("check_following = lambda response: True\n") is None
 
 
 @pytest.mark.parametrize("source", ["", "def check_length(response):\n    return True\n"])
@@ -302,27 +369,33 @@ def test_a_source_that_does_not_compile(check: Check) -> None:
 FORGED_FRAME = "bytes(16) + b'\\x14' + bytes(8)"
 
 
+def marked(kind: int, size: int) -> str:
+    """Send a frame of a kind with the true mark and as many bytes as it promises."""
+    return f"put_all(mark() + bytes([{kind}]) + ({size}).to_bytes(8, 'big') + b'x' * {size})"
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
         # a frame without the mark, on every descriptor
-        (f"for fd in range(64): put(fd, {FORGED_FRAME})", "checker_protocol"),
-        (f"for fd in range(64): put(fd, {FORGED_FRAME})\n    os._exit(0)", "checker_protocol"),
+        (f"put_all({FORGED_FRAME})", "checker_protocol"),
+        (f"put_all({FORGED_FRAME})\n    os._exit(0)", "checker_protocol"),
         # the mark taken, so that the true result has none
-        ("for fd in range(64): get(fd)", "checker_protocol"),
+        ("mark()", "checker_protocol"),
         # a marked frame and a second one
-        ("for fd in range(64): put(fd, 2 * (get(fd) + b'\\x14' + bytes(8)))", "checker_protocol"),
+        ("put_all(2 * (mark() + b'\\x14' + bytes(8)))", "checker_protocol"),
         # a marked frame of a kind that only servers send
-        (
-            "for fd in range(64): put(fd, get(fd) + b'\\x0c' + bytes(8))\n    os._exit(0)",
-            "checker_protocol",
-        ),
+        (marked(12, 0) + "\n    os._exit(0)", "checker_protocol"),
         # a marked frame that promises more than there is
-        (
-            "for fd in range(64): put(fd, get(fd) + b'\\x17' + b'\\xff' * 8)\n    os._exit(0)",
-            "checker_protocol",
-        ),
-        ("for fd in range(64): put(fd, b'x' * (80 << 20))", "checker_protocol"),
+        ("put_all(mark() + b'\\x17' + b'\\xff' * 8)\n    os._exit(0)", "checker_protocol"),
+        # marked frames that carry more than their kind may: a verdict, a text, two details
+        (marked(20, 1), "checker_protocol"),
+        (marked(23, MAX_TEXT + 1), "checker_protocol"),
+        (marked(24, MAX_DETAIL + 1), "checker_protocol"),
+        (marked(25, 60 << 20), "checker_protocol"),
+        # a marked frame as it should be: the checker's own lie
+        (marked(24, MAX_DETAIL) + "\n    os._exit(0)", "checker_error"),
+        ("put_all(b'x' * (80 << 20))", "checker_protocol"),
         # the channel closed, with and without going on
         ("os.closerange(0, 64)", "checker_killed"),
         ("os.closerange(0, 64)\n    while True: pass", "checker_timeout"),
@@ -338,13 +411,51 @@ def test_forged_results(check: Check, body: str, reason: str) -> None:
         "    try:\n"
         "        while data and fd > 2: data = data[os.write(fd, data):]\n"
         "    except OSError: pass\n"
+        "def put_all(data):\n"
+        "    for fd in range(64): put(fd, data)\n"
+        "def mark(): return b''.join(get(fd) for fd in range(64))\n"
         "def check_following(response):\n"
         f"    {body}\n"
         "    return True\n"
     )
     result = check(source, "")
     assert (result.value, result.reason) == (None, reason)
+    assert len(str(result.detail)) <= MAX_DETAIL
+    if written := re.search(r"wrote (\d+) bytes", str(result.detail)):
+        assert int(written[1]) < 2 * MAX_TEXT, "no more is read"
     assert neighbour_is_right(check)
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        *((f"os._exit({code})", f"exited with code {code} before it had a") for code in (0, 71)),
+        (
+            "os._exit(72)",
+            "exited with code 72 before it had a result, which it also does when it cannot be "
+            "confined",
+        ),
+        ("os.kill(os.getpid(), signal.SIGXCPU)", "killed by signal 24 (SIGXCPU)"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9 (SIGKILL)"),
+    ],
+)
+def test_how_a_process_ended_is_told_as_far_as_it_is_known(
+    check: Check, body: str, detail: str
+) -> None:
+    result = check(f"import os, signal\ndef check_following(response):\n    {body}\n", "")
+    assert result.reason == "checker_killed"
+    assert str(result.detail).startswith(detail)
+
+
+def test_an_answer_too_long_for_its_kind_is_none(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does the judging process take from a server what no server sends."""
+    monkeypatch.setattr(worker, "MAX_DETAIL", 8)
+    result = setup.check("import os\ndef check_following(response): os._exit(3)\n")
+    assert result.detail == "the server that ran it died, twice"
+    monkeypatch.undo()
+    assert neighbour_is_right(setup.check)
 
 
 @pytest.mark.parametrize(
@@ -487,19 +598,59 @@ def test_a_server_killed_while_idle_harms_no_check(patient: Setup) -> None:
     assert patient.server != killed
 
 
-def test_a_server_killed_at_work_loses_that_check_only(patient: Setup) -> None:
-    async def main() -> tuple[CheckResult, bool]:
-        server = patient.server
-        async with running(patient, ENDLESS) as task:
-            (process,) = server.children()
-            server.kill()
-            result = await task
-            await until(lambda: gone(process.pid))
-            return result, process.is_running() and not gone(process.pid)
+STOPS = (
+    "import os, signal\n"
+    "def check_following(response):\n"
+    "    os.kill(os.getpid(), signal.SIGSTOP)\n"
+    "    return response\n"
+)
 
-    result, left = patient.run(main())
-    assert (result.value, result.reason) == (None, "checker_killed")
-    assert not left
+
+def stopped(setup: Setup, *before: psutil.Process) -> list[psutil.Process]:
+    """The check that has stopped itself on a server that is none of those before."""
+    try:
+        children = [c for p in setup.pool.server_pids for c in psutil.Process(p).children()]
+        return [
+            child
+            for child in children
+            if child.status() == psutil.STATUS_STOPPED
+            and child.ppid() not in [server.pid for server in before]
+        ]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def test_a_check_whose_server_is_killed_at_work_runs_once_more(patient: Setup) -> None:
+    async def main() -> CheckResult:
+        killed = patient.server
+        task = asyncio.create_task(patient.pool.check(STOPS, "text"))
+        await until(lambda: bool(stopped(patient)))
+        (first,) = stopped(patient)
+        killed.kill()
+        await until(lambda: bool(stopped(patient, killed)))
+        (second,) = stopped(patient, killed)
+        assert gone(first.pid)
+        second.resume()
+        return await task
+
+    assert patient.run(main()) == CheckResult("text", None, None, False)
+
+
+def test_a_check_whose_second_server_is_killed_is_lost_alone(patient: Setup) -> None:
+    async def main() -> CheckResult:
+        killed: list[psutil.Process] = []
+        task = asyncio.create_task(patient.pool.check(STOPS, "text"))
+        for _ in range(2):
+            await until(lambda: bool(stopped(patient, *killed)))
+            (process,) = stopped(patient, *killed)
+            killed.append(patient.server)
+            patient.server.kill()
+        result = await task
+        await until(lambda: gone(process.pid))
+        return result
+
+    died = "the server that ran it died, twice"
+    assert patient.run(main()) == CheckResult(None, "checker_killed", died, False)
     assert neighbour_is_right(patient.check)
 
 

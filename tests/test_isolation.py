@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from adhere.checkers import CheckerPool, attempts, syscalls, worker
-from adhere.checkers.frames import MAX_BYTES
+from adhere.checkers.frames import MAX_REQUEST
 from adhere.checkers.isolation import DEEDS, Isolation, Level, isolation_of, weakest
 from adhere.config import Checkers, load_project
 from adhere.errors import CheckerError
@@ -457,7 +457,7 @@ def test_a_result_says_how_it_was_isolated(monkeypatch: pytest.MonkeyPatch) -> N
     async def main() -> list[Level | None]:
         async with CheckerPool(workers=1, minimum="weak") as pool:
             results = [await pool.check(*check) for check in (("", ""), (source, "x"))]
-            results.append(await pool.check(source, "x" * (MAX_BYTES + 1)))
+            results.append(await pool.check(source, "x" * (MAX_REQUEST + 1)))
             return [result.isolation for result in results]
 
     source = "def check_following(response): return True"

@@ -27,6 +27,7 @@ from adhere.client import ChatClient, Endpoint
 from adhere.config import JudgeConfig
 from adhere.data import Row
 from adhere.errors import DataError
+from adhere.jsonio import dumps
 from adhere.judging import Judge, judge_rows
 from adhere.judging.asking import Asker
 from adhere.judging.stage import align
@@ -99,6 +100,23 @@ async def test_checkers_alone_need_no_judge() -> None:
             assert_accounted(run, rows)
             with pytest.raises(DataError, match=r"2 constraints ask a judge .*--judge"):
                 await judge_rows([item("q", llm("Fine?"), llm("Odd?"))], None, pool, progress)
+
+
+@looped
+async def test_lone_surrogates_of_checkers_are_written_and_asked_about(tmp_path: Path) -> None:
+    """An answer spells one with ASCII characters, and the checker evaluates it."""
+    evaluate = ("code", "def check_following(response):\n    return eval(response)\n")
+    raises = ("code", "def check_following(response):\n    raise ValueError(eval(response))\n")
+    rows = [item("q", [evaluate, *llm("Good?")], [evaluate], [raises], answer=r"'\ud83d YES'")]
+    async with judging(tmp_path, YES, checkers=1) as bench:
+        run, _ = await bench.judge(rows)
+        assert bench.prompts == ["Good? \ufffd YES"]
+        assert verdicts(run) == [[(True, None), (True, None), (None, "checker_error")]]
+        first, second, third = (c["steps"][0] for c in run.rows[0]["constraints"])
+        assert first["result"] == second["result"] == "\ufffd YES"
+        assert third["detail"] == "ValueError: \ufffd YES (checker line 2)"
+        dumps(run.rows)
+        assert await bench.requests(rows) == 0, "the reply is kept for the same question"
 
 
 @looped

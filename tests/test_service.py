@@ -215,6 +215,22 @@ def test_a_checker_failure_is_never_masked() -> None:
     assert not rewarded(YES, body=rollout("Short.", BROKEN), mask=True)["mask_sample"]
 
 
+def test_a_checkers_lone_surrogates_are_no_failure_of_the_service(mock: RunningMock) -> None:
+    async def main() -> None:
+        steps = [*code("eval(response)")["evaluation"], *llm("Is it good?")["evaluation"]]
+        raises = code("(_ for _ in ()).throw(ValueError(eval(response)))")
+        constraints = [{"evaluation": steps}, raises]
+        item = {"response": r"'\ud83d'", "constraints": constraints, "trace": True}
+        async with serving(mock.judge_url) as service:
+            status, found = await service.post("/v1/verify", {**item, "messages": []})
+            assert status == 200, found
+            first, second = found["verdicts"]
+            assert first["steps"][0]["result"] == "\ufffd"
+            assert second["steps"][0]["detail"].startswith("ValueError: \ufffd (checker")
+
+    asyncio.run(main())
+
+
 def answer(n_true: int, n_false: int, task: int, **more: Any) -> dict[str, Any]:
     counts = {"n_true": n_true, "n_false": n_false}
     fixed = {"n_null": 0, "n_skipped": 0, "n_error": 0, "isr_counted": 1}

@@ -10,7 +10,7 @@
                   landlock.py (files), seccomp.py (system calls), bpf.py, syscalls.py
     isolation.py  how well that isolates here, found by attempts.py
     frames.py     the bytes that travel between them
-    source.py     the one repair made to a checker's source
+    source.py     what is mended in a checker's source
     result.py     CheckResult
 
 The server starts in a small interpreter of its own and imports its modules from this package, so

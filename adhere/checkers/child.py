@@ -11,7 +11,7 @@ from sys import exc_info, setrecursionlimit
 from types import ModuleType, TracebackType
 from typing import Final, NoReturn
 
-from adhere.checkers.frames import MAX_BYTES, NONCE_BYTES, REPLY, Kind, decode, encode
+from adhere.checkers.frames import MAX_TEXT, NONCE_BYTES, REPLY, Kind, decode, encode
 
 # A checker may replace builtins or attributes of shared modules (``builtins.len = …``). A function
 # finds builtins where its module's ``__builtins__`` pointed when it was defined: a copy keeps the
@@ -22,9 +22,8 @@ _TEXT, _ERROR, _NOT_DEFINED = int(Kind.TEXT), int(Kind.ERROR), int(Kind.NOT_DEFI
 _type_name = type.__dict__["__name__"].__get__
 _type_module = type.__dict__["__module__"].__get__
 
-# Exit codes that say why there is no result although the checker ended.
+# Exit codes that say why there is no result; a checker may exit with them, too.
 EXIT_UNREPORTED: Final = 70
-EXIT_NO_NONCE: Final = 71
 EXIT_UNCONFINED: Final = 72
 
 _FILE: Final = "<checker>"
@@ -45,12 +44,9 @@ def run(question: int, answer: int, source: bytes, text: bytes) -> NoReturn:
     code = EXIT_UNREPORTED
     try:
         kind, payload = _check(source, text)
-        nonce = read(question, NONCE_BYTES)
-        if len(nonce) == NONCE_BYTES:
-            _send(answer, nonce + REPLY.pack(kind, len(payload)) + payload)
-            code = 0
-        else:
-            code = EXIT_NO_NONCE
+        # Where the checker took the nonce this is what the server calls no result.
+        _send(answer, read(question, NONCE_BYTES) + REPLY.pack(kind, len(payload)) + payload)
+        code = 0
     finally:
         # Without cleaning up: exit handlers and finalizers of the checker do not run.
         _exit(code)
@@ -89,9 +85,10 @@ def _convert(value: object) -> tuple[int, bytes]:
     if value is None:
         return _NONE, b""
     if type(value) is str:
-        data = encode(value) if len(value) <= MAX_BYTES else b""
-        if len(value) > MAX_BYTES or len(data) > MAX_BYTES:
-            return _ERROR, encode(f"returned a text of {len(value)} characters, more than 64 MiB")
+        data = encode(value) if len(value) <= MAX_TEXT else b""
+        if len(value) > MAX_TEXT or len(data) > MAX_TEXT:
+            most = f"{MAX_TEXT >> 20} MiB of UTF-8"
+            return _ERROR, encode(f"returned a text of {len(value)} characters, more than {most}")
         return _TEXT, data
     return _ERROR, encode(f"returned {_name(value)}; allowed are True, False, None and a text")
 

@@ -100,7 +100,7 @@ def limits(timeout_s: float, memory_mb: int) -> Limits:
     """Return the resource limits of a check: seconds of processor time, MiB of address space.
 
     No further process or thread starts (root is exempt from that one). The limit on processor time
-    is a second line: the server watches the clock.
+    is a second line: the server watches the clock, and a check's single thread reaches it later.
     """
     seconds = math.ceil(timeout_s) + 1
     wanted = {

@@ -12,7 +12,11 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-MAX_BYTES: Final = 64 << 20
+# The most bytes: of a source and of a text that go down, each; of a text that a checker returns,
+# which stands in results and in the next judge's prompt; of what people are told of a failure.
+MAX_REQUEST: Final = 64 << 20
+MAX_TEXT: Final = 1 << 20
+MAX_DETAIL: Final = 4 << 10
 NONCE_BYTES: Final = 16
 REQUEST: Final = struct.Struct("!BdIQQ")
 REPLY: Final = struct.Struct("!BQ")
@@ -40,9 +44,17 @@ class Kind(IntEnum):
     NOT_DEFINED = 25
 
 
-FROM_CHILD: Final = frozenset(
-    map(int, (Kind.TRUE, Kind.FALSE, Kind.NONE, Kind.TEXT, Kind.ERROR, Kind.NOT_DEFINED))
-)
+# What a check's process may send: kinds, and the most bytes of each one's payload.
+FROM_CHILD: Final[dict[int, int]] = {
+    int(Kind.TRUE): 0,
+    int(Kind.FALSE): 0,
+    int(Kind.NONE): 0,
+    int(Kind.TEXT): MAX_TEXT,
+    int(Kind.ERROR): MAX_DETAIL,
+    int(Kind.NOT_DEFINED): MAX_DETAIL,
+}
+# The longest result, with all that stands before its payload.
+MAX_RESULT: Final = NONCE_BYTES + REPLY.size + MAX_TEXT
 
 
 def encode(text: str) -> bytes:
@@ -66,6 +78,6 @@ def parse_result(data: bytearray, nonce: bytes) -> tuple[int, bytes] | None:
     if len(data) < start or data[:NONCE_BYTES] != nonce:
         return None
     kind, size = REPLY.unpack_from(data, NONCE_BYTES)
-    if kind not in FROM_CHILD or len(data) - start != size:
+    if len(data) - start != size or size > FROM_CHILD.get(kind, -1):
         return None
     return kind, bytes(data[start:])

@@ -7,11 +7,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from adhere.checkers.frames import MAX_BYTES, Kind, decode, encode
+from adhere.checkers.frames import MAX_REQUEST, Kind, decode, encode
 from adhere.checkers.isolation import Isolation, Level, weakest
 from adhere.checkers.result import CheckResult, Reason
 from adhere.checkers.source import repair
 from adhere.checkers.worker import Reply, Worker
+from adhere.escapes import escaped
+from adhere.jsonio import clean_text
 
 if TYPE_CHECKING:
     from adhere.config import Checkers
@@ -129,10 +131,9 @@ class CheckerPool:
         """
         fixed, repaired = repair(source)
         request = encode(fixed), encode(text)
-        if max(map(len, request)) > MAX_BYTES:
-            return CheckResult(
-                None, "checker_error", "source or text is longer than 64 MiB", repaired
-            )
+        if max(map(len, request)) > MAX_REQUEST:
+            detail = f"source or text is longer than {MAX_REQUEST >> 20} MiB"
+            return CheckResult(None, "checker_error", detail, repaired)
         reply, isolation = await self._run(*request)
         level = isolation.level if isolation else None
         return replace(self._result(reply, repaired), isolation=level)
@@ -169,11 +170,12 @@ class CheckerPool:
             task.exception()
 
     def _result(self, reply: Reply, repaired: bool) -> CheckResult:
+        """Read an answer; what of it will be written, sent or shown can be."""
         kind, payload = reply
         if kind in _VERDICTS:
             return CheckResult(_VERDICTS[kind], None, None, repaired)
         try:
-            content = decode(payload)
+            content = clean_text(decode(payload))
         except UnicodeDecodeError:
             return CheckResult(None, "checker_protocol", "wrote text that is no UTF-8", repaired)
         if kind is Kind.TEXT:
@@ -182,7 +184,7 @@ class CheckerPool:
             content = f"ran longer than {self._timeout_s:g} s"
         elif kind is Kind.CANCELLED:
             content = "cancelled"
-        return CheckResult(None, _REASONS[kind], content, repaired)
+        return CheckResult(None, _REASONS[kind], escaped(content), repaired)
 
     async def _stop(self) -> None:
         await asyncio.gather(*(worker.stop() for worker in self._workers))

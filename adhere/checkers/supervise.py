@@ -16,9 +16,8 @@ from typing import Final, NamedTuple, NoReturn, Protocol
 
 from adhere.checkers import child
 from adhere.checkers.confine import Confinement, Limits, limits
-from adhere.checkers.frames import MAX_BYTES, NONCE_BYTES, REPLY, Kind, encode, parse_result
+from adhere.checkers.frames import MAX_RESULT, NONCE_BYTES, Kind, encode, parse_result
 
-_MAX_RESULT: Final = NONCE_BYTES + REPLY.size + MAX_BYTES
 _CHUNK: Final = 1 << 16
 # How long an end that no descriptor announces may go unnoticed: first figure while the pipe is
 # open (only a process that a checker left behind holds it then), second once it is closed.
@@ -138,7 +137,7 @@ def watch(process: Process, control: Control) -> tuple[int, bytes]:
                 tick = _CLOSED_TICK_MS
             elif found := parse_result(data, nonce):
                 return found
-            elif len(data) > _MAX_RESULT:
+            elif len(data) > MAX_RESULT:
                 return _no_result(pid, data)
         elif os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             _drain(result, data)
@@ -162,7 +161,7 @@ def _drain(result: int, data: bytearray) -> None:
     """Read what is in the pipe without waiting for more."""
     os.set_blocking(result, False)
     with contextlib.suppress(BlockingIOError):
-        while len(data) <= _MAX_RESULT and (piece := os.read(result, _CHUNK)):
+        while len(data) <= MAX_RESULT and (piece := os.read(result, _CHUNK)):
             data += piece
 
 
@@ -173,13 +172,12 @@ def _no_result(pid: int, data: bytearray) -> tuple[int, bytes]:
     ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     if ended is None or ended.si_code == os.CLD_EXITED:
         code = ended.si_status if ended else 0
-        if code == child.EXIT_NO_NONCE:
-            return Kind.PROTOCOL, b"took the mark that its result must carry"
+        told = f"exited with code {code} before it had a result"
         if code == child.EXIT_UNCONFINED:
-            return Kind.KILLED, b"not run: its process could not be confined"
-        return Kind.KILLED, encode(f"exited with code {code} before it had a result")
-    if ended.si_status == signal.SIGXCPU:
-        return Kind.TIMEOUT, b""
+            # A checker can do so as well, and nothing tells the two apart.
+            told += ", which it also does when it cannot be confined"
+        return Kind.KILLED, encode(told)
+    # Also by SIGXCPU: one thread's processor time reaches its limit only after the deadline.
     return Kind.KILLED, encode(f"killed by {_signal_name(ended.si_status)}")
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import psutil
 
-from adhere.checkers.frames import MAX_BYTES, REPLY, REQUEST, Kind
+from adhere.checkers.frames import FROM_CHILD, MAX_DETAIL, REPLY, REQUEST, Kind
 from adhere.checkers.isolation import Isolation, Level, isolation_of, refusal
 from adhere.checkers.spawn import spawn
 from adhere.errors import CheckerError
@@ -24,7 +24,6 @@ _STOP_S: Final = 5.0
 _GRACE_S: Final = 15.0
 _TRIES: Final = 3
 _ATTEMPTS_FILE: Final = Path(__file__).with_name("attempts.py")
-_MAX_REPLY: Final = MAX_BYTES + 4096
 
 
 class Reply(NamedTuple):
@@ -108,11 +107,14 @@ class Worker:
             process.stderr.close()
 
     async def check(self, source: bytes, text: bytes) -> Reply:
-        """Run one check; a server found dead is replaced, one that dies meanwhile is KILLED.
+        """Run one check; a server found dead is replaced.
 
-        Raises CheckerError when no server can be started.
+        One that dies meanwhile may have been killed for what others did (the machine's memory runs
+        out), so the check runs once more; if its second server dies, too, it is KILLED. Raises
+        CheckerError when no server can be started.
         """
         self._cancelled = False
+        deaths = 0
         for _ in range(_TRIES):
             if self._connection is None:
                 await self.start()
@@ -123,8 +125,9 @@ class Worker:
                     return await self._exchange(source, text, self._timeout_s)
             except _LostError as lost:
                 self._kill()
-                if lost.accepted:
-                    return Reply(Kind.KILLED, b"the server that ran it died")
+                deaths += lost.accepted
+                if deaths > 1:
+                    return Reply(Kind.KILLED, b"the server that ran it died, twice")
             except TimeoutError:
                 self._kill()
                 return Reply(Kind.KILLED, b"the server that ran it stopped answering")
@@ -206,7 +209,7 @@ class Worker:
         reader = self._connection.reader
         try:
             kind, size = REPLY.unpack(await reader.readexactly(REPLY.size))
-            if size > _MAX_REPLY:
+            if size > FROM_CHILD.get(kind, MAX_DETAIL):
                 raise _LostError(accepted=False)
             return Reply(Kind(kind), await reader.readexactly(size))
         except (asyncio.IncompleteReadError, ConnectionError, ValueError):
