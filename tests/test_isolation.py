@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 import pytest
 
-from adhere.checkers import CheckerPool, attempts, syscalls, worker
+from adhere.checkers import CheckerPool, attempts, landlock, syscalls, worker
 from adhere.checkers.frames import MAX_REQUEST
 from adhere.checkers.isolation import DEEDS, Isolation, Level, isolation_of, weakest
 from adhere.config import Checkers, load_project
@@ -481,6 +481,86 @@ def test_no_place_to_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     with pytest.raises(CheckerError, match="TMPDIR"):
         start("weak")
+
+
+# Libraries: what the loader of shared libraries may need of LD_LIBRARY_PATH
+
+LOADS = """
+import ctypes, json, os
+def can(deed, *arguments):
+    try:
+        deed(*arguments)
+    except PermissionError:
+        return False
+    return True
+def check_following(response):
+    given = json.loads(response)
+    assert ctypes.CDLL('libx.so.1').cos
+    assert not can(os.listdir, given['folder'])
+    return json.dumps([path for path in given['paths'] if can(open, path)])
+"""
+
+
+def test_only_libraries_are_read_where_the_loader_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LD_LIBRARY_PATH may name a home; the Python that needs it starts, and checkers load."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    for folder in (home, home / "libfolder.so", elsewhere):
+        folder.mkdir()
+    maps = Path("/proc/self/maps").read_text().split()
+    shutil.copy(next(word for word in maps if re.search(r"/libm[.-][^/]*$", word)), home)
+    next(home.glob("libm*")).rename(home / "libx.so.1")
+    (home / "libx.so").symlink_to("libx.so.1")
+    (elsewhere / "liby.so.2.0").write_text("")
+    (home / "liby.so.2").symlink_to(elsewhere / "liby.so.2.0")
+    secrets = ("secret.txt", "notes.so.txt", "x.sort", "libfolder.so/secret.txt")
+    for name in secrets:
+        (home / name).write_text("sk-canary")
+    (home / "libz.so").symlink_to("secret.txt")
+    python = tmp_path / "python"
+    exec_ = f"exec env -u PWD -u OLDPWD -u SHLVL -u _ {sys.executable}"  # what a shell adds
+    python.write_text(f'#!/bin/sh\n: "${{LD_LIBRARY_PATH:?}}"\n{exec_} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv("LD_LIBRARY_PATH", f":/nowhere;{home}:{home}/secret.txt")
+    libraries = [str(home / name) for name in ("libx.so", "libx.so.1", "liby.so.2")]
+    paths = [*libraries, *(str(home / name) for name in secrets), str(home / "libz.so")]
+
+    async def main() -> None:
+        async with CheckerPool(workers=1) as pool:
+            assert pool.isolation.level == "strong"
+            given = json.dumps({"folder": str(home), "paths": paths})
+            result = await pool.check(LOADS, given)
+            assert result.value == json.dumps(libraries), result
+
+    asyncio.run(main())
+
+
+def test_the_loaders_path_costs_a_bounded_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is what is readable anyway allowed file by file."""
+    for folder in ("a", "b", "known/below"):
+        (tmp_path / folder).mkdir(parents=True)
+        for number in range(5):
+            (tmp_path / folder / f"lib{number}.so").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(f"{tmp_path}/{n}" for n in ("a", "b", "a")))
+
+    def allowed() -> int:
+        paths: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(landlock.Landlock, "_allow", lambda _, path, __: paths.append(path))
+            os.close(landlock.Landlock()._rules)
+        return len([path for path in paths if path.startswith(f"{tmp_path}/")])
+
+    assert allowed() == 10
+    monkeypatch.setattr(landlock, "_MOST_ENTRIES", 4)
+    assert allowed() == 8
+    monkeypatch.setattr(landlock, "_MOST_LIBRARIES", 7)
+    assert allowed() == 7
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}/known:{tmp_path}/known/below")
+    assert list(landlock._libraries([f"{tmp_path}/known"])) == []
 
 
 def judged(tmp_path: Path) -> dict[str, Any]:
