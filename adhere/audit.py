@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from adhere.checkers import CheckerPool, CheckResult
+from adhere.checkers.source import defining_line
 from adhere.data import Row, label
+from adhere.escapes import escaped
+from adhere.verdict import parse
 from adhere.workers import drain
 
 SLOW_S = 1.0
@@ -34,7 +37,10 @@ TRIALS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about one checker: where it stands, what was seen, and the source's line."""
+    """One thing about one checker: where it stands, what was seen, and the source's line.
+
+    As a text it has the first place and the number of the others; ``in_full`` has them all.
+    """
 
     places: tuple[str, ...]
     kind: str
@@ -43,17 +49,29 @@ class Finding:
 
     def __str__(self) -> str:
         more = f" and {len(self.places) - 1} more" if len(self.places) > 1 else ""
-        return f"{self.places[0]}{more}: {self.kind}: {self.detail} ({self.line})"
+        return self._told(f"{self.places[0]}{more}")
+
+    @property
+    def in_full(self) -> str:
+        """The finding with every place."""
+        return self._told(", ".join(self.places))
+
+    def _told(self, where: str) -> str:
+        return f"{where}: {self.kind}: {self.detail} ({self.line})"
 
 
 @dataclass(slots=True)
 class _Checker:
-    """One source, wherever it stands, with the examples that its authors gave."""
+    """One source, wherever it stands, with the examples that its authors gave.
+
+    ``decides`` says that it is the last step in each place, so that what it returns is a verdict.
+    """
 
     source: str
     places: list[str]
     good: list[str]
     bad: list[str]
+    decides: bool = True
 
 
 async def audit(rows: Sequence[Row], pool: CheckerPool) -> list[Finding]:
@@ -79,13 +97,15 @@ def _checkers(rows: Sequence[Row]) -> dict[str, _Checker]:
     checkers: dict[str, _Checker] = {}
     for index, row in enumerate(rows):
         for number, constraint in enumerate(row["constraints"], start=1):
-            for step in constraint["evaluation"]:
+            steps = constraint["evaluation"]
+            for position, step in enumerate(steps, start=1):
                 if step["type"] != "code":
                     continue
                 checker = checkers.setdefault(step["exec"], _Checker(step["exec"], [], [], []))
-                checker.places.append(f"{label(index, row)} constraint {number}")
+                checker.places.append(escaped(f"{label(index, row)} constraint {number}"))
                 checker.good += _examples(constraint, "good")
                 checker.bad += _examples(constraint, "bad")
+                checker.decides &= position == len(steps)
     return checkers
 
 
@@ -123,24 +143,33 @@ def _problems(
         yield str(result.reason), f"on {often}, first {text[:30]!r}: {result.detail}"
     if results[-1].reason in ("not_defined", "checker_timeout"):
         return
-    values = [result.value for result in results]
-    if len(failed) < len(results):
+    values = [_read(checker, result.value) for result in results]
+    # Nobody knows what becomes of a text that is not read as a verdict.
+    if len(failed) < len(results) and not any(isinstance(value, str) for value in values):
         for value, kind in ((True, "never true"), (False, "never false")):
             if value not in [v for v in values if isinstance(v, bool)]:
                 yield kind, f"on {len(results)} texts"
     good, bad = values[: len(checker.good)], values[len(checker.good) :][: len(checker.bad)]
-    if refused := sum(value is not True for value in good):
+    if checker.decides and (refused := sum(value is not True for value in good)):
         yield "good example refused", f"{refused} of {len(good)}"
-    if accepted := sum(value is not False for value in bad):
+    if checker.decides and (accepted := sum(value is not False for value in bad)):
         yield "bad example accepted", f"{accepted} of {len(bad)}"
     if slowest > SLOW_S:
         yield "slow", f"{slowest:.1f} s for one text"
 
 
+def _read(checker: _Checker, value: bool | str | None) -> bool | str | None:
+    """Return what the chain's end makes of a value; a text that gives no verdict there stays."""
+    if not isinstance(value, str) or not checker.decides:
+        return value
+    verdict = parse(value)
+    return value if verdict is None else verdict
+
+
 def _line(source: str) -> str:
-    """Return the line that defines the checker, by its number, else the first."""
-    lines = source.splitlines()
-    for number, text in enumerate(lines, start=1):
-        if "check_following" in text:
-            return f"line {number}: {text.strip()[:60]}"
-    return f"line 1: {lines[0].strip()[:60]}" if lines else "no source"
+    """Return the line that defines the checker, with its number, else one that names it."""
+    lines = source.strip("\ufeff").split("\n")
+    named = (n for n, text in enumerate(lines, start=1) if "check_following" in text)
+    number = defining_line(source) or next(named, 1)
+    text = lines[number - 1].strip()[:60]
+    return f"line {number}: {escaped(text)}" if source else "no source"

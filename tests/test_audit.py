@@ -1,33 +1,39 @@
 """The audit of a dataset's checkers."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from workflow_project import ROOT
 
 from adhere import data
-from adhere.audit import audit
+from adhere.audit import Finding, audit
 from adhere.checkers import CheckerPool
 from adhere.data import Row
 
 GOOD = "def check_following(response):\n    return 'a' in response\n"
 
 
-def row(*sources: str, **examples: list[str]) -> Row:
+def row(*sources: str, then: Sequence[Row] = (), **examples: list[str]) -> Row:
+    """Return an item with a constraint for each source; ``then`` are the steps after it."""
     constraints = [
-        {"evaluation": [{"type": "code", "exec": source}], "examples": examples}
+        {"evaluation": [{"type": "code", "exec": source}, *then], "examples": examples}
         for source in sources
     ]
     return {"id": 7, "input": [{"role": "user", "content": "x"}], "constraints": constraints}
 
 
-def kinds(*rows: Row, timeout_s: float = 60.0) -> list[tuple[str, str]]:
-    async def run() -> list[tuple[str, str]]:
+def found(*rows: Row, timeout_s: float = 60.0) -> list[Finding]:
+    async def run() -> list[Finding]:
         async with CheckerPool(workers=1, timeout_s=timeout_s) as pool:
-            return [(f.kind, str(f)) for f in await audit(rows, pool)]
+            return await audit(rows, pool)
 
     return asyncio.run(run())
+
+
+def kinds(*rows: Row, timeout_s: float = 60.0) -> list[tuple[str, str]]:
+    return [(finding.kind, str(finding)) for finding in found(*rows, timeout_s=timeout_s)]
 
 
 def test_a_sound_checker_is_not_mentioned() -> None:
@@ -74,10 +80,71 @@ def test_examples_are_held_against_the_checker() -> None:
     assert "1 of 1" in found["bad example accepted"]
 
 
+JUDGE = [{"type": "llm", "exec": "Good? {response}"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("return 'YES' if 'a' in r else 'the verdict: NO'", []),
+        ("return 'YES'", ["never false"]),
+        ("return 'NO' if 'a' in r else False", ["never true"]),
+        # texts that give no verdict, in one case or in all
+        ("return r or 'YES'", []),
+        ("return str(len(r))", []),
+        ("return None", ["never true", "never false"]),
+    ],
+)
+def test_texts_are_read_as_the_end_of_a_chain_reads_them(body: str, named: list[str]) -> None:
+    source = f"def check_following(r):\n    {body}\n"
+    assert [kind for kind, _ in kinds(row(source))] == named
+    told = [kind for kind, _ in kinds(row(source, then=JUDGE)) if "return None" not in body]
+    assert told == [], "before a judge a text is what it is asked about"
+
+
+def test_a_step_is_held_against_nothing_that_its_chain_decides() -> None:
+    examples = {"good": ["plum"], "bad": ["banana"]}
+    step = row(GOOD, then=JUDGE, **examples)
+    assert kinds(step) == []
+    assert kinds(step, row(GOOD, **examples)) == [], "nor where it decides in another place only"
+    refused = [kind for kind, _ in kinds(row(GOOD, **examples))]
+    assert refused == ["good example refused", "bad example accepted"]
+
+
+def test_what_is_shown_is_one_line_that_a_terminal_can_show() -> None:
+    name = "a\\x1b[2J\\n"
+    sources = (
+        f"def check_following(r): return type('{name}', (), {{'__module__': '\\ud800'}})()\n",
+        "def check_following(r): raise ValueError('\\ud800\\x1b')  # \x1b[31m\n",
+        "check_following = None  # \x9b\u202e\n",
+    )
+    three = found({**row(*sources), "id": "\x1b]0;\n"})
+    assert len(three) == 3
+    for finding in three:
+        assert finding.in_full.isprintable(), finding
+        assert finding.in_full.startswith(r"item 1 (id \x1b]0;\n) constraint")
+        finding.in_full.encode()
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("# check_following(r) says no\n\x0c\ndef check_following(r):", "line 3: def check_"),
+        ("# check_following(r) says no\r\ncheck_following(r):", "line 2: check_following(r):"),
+        ("\ufeffdef check_following(r):", "line 1: def"),
+    ],
+)
+def test_the_line_shown_is_the_one_that_defines(head: str, line: str) -> None:
+    ((_, told),) = kinds(row(f"{head}\n    return False\n"))
+    assert f"({line}" in told
+
+
 def test_equal_sources_are_told_once() -> None:
     never = "def check_following(r):\n    return False\n"
-    ((_, line),) = kinds(row(never, never), row(never))
-    assert "and 2 more" in line
+    (finding,) = found(row(never, never), row(never))
+    assert str(finding).startswith("item 1 (id 7) constraint 1 and 2 more: never true: ")
+    places = ("item 1 (id 7) constraint 1", "item 1 (id 7) constraint 2", "item 2 (id 7)")
+    assert finding.in_full.startswith(", ".join(places))
 
 
 def test_the_smoke_dataset_has_no_broken_checker() -> None:

@@ -269,7 +269,21 @@ def test_predictions_then_evaluations_then_scores(
 def test_checkers_are_tried_out(finished: WorkflowProject, mock: RunningMock) -> None:
     called = finished.snakemake("checkers")
     assert called.code == 0, called.text
-    assert "data/tiny.json: never" in called.text or "nothing to tell" in called.text
+    assert "data/tiny.json: nothing to tell" in called.text
+    rows = finished.dataset()
+    for row in rows:
+        step = {"type": "code", "exec": "def check_following(response):\n    return False\n"}
+        row["constraints"][0]["evaluation"] = [step]
+    finished.write_dataset(rows)
+    called = finished.snakemake("checkers")
+    assert "data/tiny.json: never true 1" in called.text
+    assert "\nitem 1 (id 0) constraint 1 and 2 more: never true: on 14 texts" in called.text
+    assert "item 2" not in called.text
+    assert "every place of each: logs/checkers.log" in called.text
+    every = ", ".join(f"item {n + 1} (id {n}) constraint 1" for n in range(3)) + ": never true"
+    assert every in (finished.root / "logs/checkers.log").read_text("utf-8")
+    assert every in finished.script("checkers", "--input", "data/tiny.json", "--places").stdout
+    assert "and 2 more" in finished.script("checkers", "--input", "data/tiny.json").stdout
     assert mock.stats().requests == 0
 
 

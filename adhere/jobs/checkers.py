@@ -2,35 +2,47 @@
 
 import argparse
 import asyncio
+import logging
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from adhere import data
-from adhere.audit import audit
+from adhere.audit import Finding, audit
 from adhere.checkers import CheckerPool
 from adhere.cli import Job
 from adhere.config import Checkers
 
+_LOG = logging.getLogger("adhere")
+
 
 def show(job: Job) -> None:
-    """Audit the selected datasets of the workflow."""
+    """Audit the selected datasets of the workflow; the log has every place of each finding."""
     plan = job.plan
     for name in plan.datasets:
         path = plan.project.root / plan.config.datasets[name]
-        print("\n" + report(data.load(name, path).first(plan.limit), plan.config.checkers))
+        findings = found(data.load(name, path).first(plan.limit), plan.config.checkers)
+        print("\n" + report(path, findings, map(str, findings)))
+        _LOG.info("%s", report(path, findings, (finding.in_full for finding in findings)))
+        if any(len(finding.places) > 1 for finding in findings):
+            print(f"every place of each: {job.log}")
 
 
-def report(dataset: data.Dataset, limits: Checkers) -> str:
-    """Return what the audit of one dataset found, as lines of text."""
+def found(dataset: data.Dataset, limits: Checkers) -> list[Finding]:
+    """Audit one dataset."""
 
-    async def run() -> list[str]:
+    async def run() -> list[Finding]:
         async with CheckerPool.configured(limits) as pool:
-            findings = await audit(dataset.rows, pool)
-        counts = Counter(finding.kind for finding in findings)
-        told = ", ".join(f"{kind} {n}" for kind, n in counts.most_common()) or "nothing to tell"
-        return [f"{dataset.path}: {told}", *map(str, findings)]
+            return await audit(dataset.rows, pool)
 
-    return "\n".join(asyncio.run(run()))
+    return asyncio.run(run())
+
+
+def report(path: Path, findings: Sequence[Finding], told: Iterable[str]) -> str:
+    """Return how much of each kind was found, and a line for each finding as it is told."""
+    counts = Counter(finding.kind for finding in findings)
+    kinds = ", ".join(f"{kind} {n}" for kind, n in counts.most_common()) or "nothing to tell"
+    return "\n".join([f"{path}: {kinds}", *told])
 
 
 def main() -> None:
@@ -41,4 +53,10 @@ def main() -> None:
         "and list those that never say yes, never say no, raise, or are slow. No model is asked.",
     )
     parser.add_argument("--input", type=Path, required=True, help="dataset (JSON or JSONL)")
-    print(report(data.load("input", parser.parse_args().input), Checkers()))
+    parser.add_argument(
+        "--places", action="store_true", help="name every place of a finding, not the first alone"
+    )
+    options = parser.parse_args()
+    findings = found(data.load("input", options.input), Checkers())
+    told = (finding.in_full if options.places else str(finding) for finding in findings)
+    print(report(options.input, findings, told))
