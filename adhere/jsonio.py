@@ -91,7 +91,9 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+        # What gzip refuses is an OSError too, without a number.
+        reason = error.strerror if isinstance(error, OSError) and error.errno else error
+        raise DataError(f"{path}: cannot be read: {reason}") from error
 
 
 def read_json(path: Path, *, unique_keys: bool = False) -> Any:

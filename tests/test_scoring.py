@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("ADHERE_SHARED", ROOT.parent / "shared"))
 
 Row = dict[str, Any]
+# How a message about a file that can be made again ends.
+FREE = "Where the workflow wrote it, delete it and give the same command again: "
 
 
 def constraint(score: bool | None = True, **keys: Any) -> Row:
@@ -574,7 +576,41 @@ def test_without_judge_run_names_are_unknown(tmp_path: Path) -> None:
 )
 def test_malformed_judge_run_is_named(tmp_path: Path, change: Row, key: str) -> None:
     results = write_results(tmp_path, SAMPLE, JUDGE_RUN | change)
-    with pytest.raises(DataError, match=rf"judge_run\.json: {key}: found"):
+    named = rf"judge_run\.json: {key}: found .*; allowed: .*\. {FREE}"
+    with pytest.raises(DataError, match=named) as raised:
+        score_file(results, "adhere", tmp_path / "accuracy.json", None)
+    assert "instance of" not in str(raised.value)
+
+
+@pytest.mark.parametrize("rows", [SAMPLE[:1], [*SAMPLE, SAMPLE[0]]], ids=["cut", "doubled"])
+def test_a_results_file_with_other_than_all_its_items_is_refused(
+    tmp_path: Path, rows: list[Row]
+) -> None:
+    judged = JUDGE_RUN | {"dataset": {"name": "eval", "items": len(SAMPLE)}}
+    results = write_results(tmp_path, rows, judged)
+    said = rf"results\.json: holds {len(rows)} items, and judge_run\.json .* 2 were judged.* {FREE}"
+    with pytest.raises(DataError, match=said):
+        score_file(results, "adhere", tmp_path / "accuracy.json", None)
+    assert not (tmp_path / "accuracy.json").exists()
+    # Others' files have no record, and any number of items.
+    (tmp_path / "judge_run.json").unlink()
+    assert score_file(results, "adhere", tmp_path / "accuracy.json", None)["rows"] == len(rows)
+
+
+@pytest.mark.parametrize("content", ["", "[{", "null", None])
+def test_a_damaged_results_file_says_that_it_costs_nothing(
+    tmp_path: Path, content: str | None
+) -> None:
+    results = tmp_path / "results.json"
+    if content is None:
+        results.mkdir()
+    else:
+        results.write_text(content)
+    with pytest.raises(DataError, match=rf"results\.json: .*\. {FREE}") as raised:
+        score_file(results, "adhere", tmp_path / "accuracy.json", None)
+    assert "Errno" not in str(raised.value)
+    results.rmdir() if content is None else results.unlink()
+    with pytest.raises(DataError, match=r"results\.json: no such file$"):
         score_file(results, "adhere", tmp_path / "accuracy.json", None)
 
 

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from adhere.derived import read_record
 from adhere.errors import DataError
 from adhere.existing import existing_scores
 from adhere.jsonio import clean_text
 from adhere.names import unlimited
 from adhere.scoring.accuracy import Accuracy
-from adhere.scoring.provenance import read_record
 
 _RUN_FOLDER = re.compile(r"run([0-9]{1,9})_(.+)", re.DOTALL)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from adhere import labels
+from adhere.derived import Record
 from adhere.names import unlimited
 from adhere.scoring.metrics import Tally, item_passes, mean
 from adhere.scoring.policies import Outcome, Policy, Verdict, account
-from adhere.scoring.provenance import JudgeRun, PredictionInfo, Record
+from adhere.scoring.provenance import JudgeRun, PredictionInfo
 from adhere.scoring.records import NOT_ASKED, Cell, Item
 
 DIMENSIONS = tuple(labels.DIMENSIONS.values())
