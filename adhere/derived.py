@@ -6,9 +6,9 @@ One that is damaged costs nothing: deleted, it is made again. So every message a
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from adhere import jsonio
@@ -28,6 +28,7 @@ _ALLOWED = {
     "missing": "a value: the key is missing",
 }
 
+Count = Annotated[int, Field(ge=0)]
 T = TypeVar("T")
 
 
@@ -46,6 +47,14 @@ class Provenance(Record):
         if isinstance(value, dict):
             return {key: element for key, element in value.items() if element is not None}
         return value
+
+
+def readable(path: Path, kind: type[T]) -> T | None:
+    """Return what ``read_record`` does, None where there is nothing or it is damaged."""
+    try:
+        return read_record(path, kind)
+    except DataError:
+        return None
 
 
 def read_record(path: Path, kind: type[T], remedy: str = REMEDY) -> T:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adhere.derived import read_record
 from adhere.errors import ConfigError, DataError
 from adhere.scoring import POLICIES, Accuracy, get_policy, score_file
 from adhere.scoring.accuracy import compute_accuracy, outcomes
@@ -595,6 +596,39 @@ def test_a_results_file_with_other_than_all_its_items_is_refused(
     # Others' files have no record, and any number of items.
     (tmp_path / "judge_run.json").unlink()
     assert score_file(results, "adhere", tmp_path / "accuracy.json", None)["rows"] == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"CSR": {"rate": 17, "followed": 9, "scored": 10}}, "CSR: rate: found 17.0, followed 9"),
+        ({"CSR": {"rate": None, "followed": 9, "scored": 10}}, "CSR: rate: found None"),
+        ({"CSR": {"rate": 0.9, "followed": 0, "scored": 0}}, "allowed: followed / scored"),
+        ({"CSR": {"rate": 1.5, "followed": 3, "scored": 2}}, "between 0 and 1"),
+        ({"CSR": {"rate": -0.5, "followed": -1, "scored": 2}}, "CSR.followed: .* at least 0"),
+        ({"ISR": {"rate": 0.5, "passed": 1, "counted": 1}}, "allowed: passed / counted"),
+        ({"by_type": {"x": {"rate": 1.0, "followed": 1, "scored": 2}}}, "by_type.x: rate"),
+        ({"groups": {"rule": {"x": {"rate": 1.0, "followed": 1, "scored": 2}}}}, "groups.rule.x"),
+        ({"step_deviation": {"rate": 0.1, "broken": 1, "steps": 2}}, "allowed: broken / steps"),
+        ({"item_mean": 1.5}, "item_mean: found 1.5; allowed: at most 1"),
+        ({"retryable": "x"}, 'retryable: found "x"; allowed: a whole number'),
+    ],
+)
+def test_a_rate_that_is_not_what_was_counted_is_damage(
+    tmp_path: Path, change: Row, said: str
+) -> None:
+    document = score_file(write_results(tmp_path, SAMPLE), "adhere", tmp_path / "a.json", None)
+    assert read_record(tmp_path / "a.json", Accuracy).model_dump() == document
+    (tmp_path / "a.json").write_text(json.dumps(document | change))
+    with pytest.raises(DataError, match=rf"a\.json: .*{said}.*{FREE}"):
+        read_record(tmp_path / "a.json", Accuracy)
+
+
+def test_more_broken_steps_than_steps_are_refused() -> None:
+    broken = row(constraint(False, steps=[{"type": "rule", "broken_steps": [0, 3]}]))
+    with pytest.raises(DataError, match="trajectory_steps: found 1; allowed: at least 2"):
+        score([broken | {"trajectory_steps": 1}])
+    assert score([broken | {"trajectory_steps": 4}]).step_deviation is not None
 
 
 @pytest.mark.parametrize("content", ["", "[{", "null", None])

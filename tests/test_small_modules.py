@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import json
 import os
 import re
 import signal
@@ -27,7 +26,20 @@ from adhere.lifeline import Terminated
 from adhere.locks import claim, claimed_by, folder_lock, lock
 from adhere.names import check_dataset_name, check_mode_name, check_name, limited
 from adhere.plan import Cell, Evaluation
-from adhere.status import open_work, pending_predictions, retryable_verdicts, scored
+from adhere.prediction import recorded
+from adhere.scoring import get_policy
+from adhere.scoring.accuracy import compute_accuracy
+from adhere.scoring.provenance import JudgeRun
+from adhere.status import (
+    Attempts,
+    judging_unrecorded,
+    open_work,
+    pending_predictions,
+    prediction_unrecorded,
+    retryable_verdicts,
+    score_damaged,
+    scored,
+)
 
 # A busy machine is no reason to fail.
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -641,6 +653,62 @@ def test_open_work_adds_up_over_what_is_finished(tmp_path: Path) -> None:
 def test_an_evaluation_is_finished_with_its_score(tmp_path: Path) -> None:
     evaluation = evaluated(tmp_path, Cell("m", "d", 1, "eval"))
     assert not scored(tmp_path, evaluation)
-    accuracy = files.results(tmp_path, evaluation).with_name("accuracy.json")
-    accuracy.write_text(json.dumps({}))
+    accuracy = files.accuracy(tmp_path, evaluation)
+    whole = compute_accuracy(get_policy("adhere"), [], [], JudgeRun()).model_dump()
+    write_json(accuracy, whole)
     assert scored(tmp_path, evaluation)
+    assert not score_damaged(tmp_path, evaluation)
+    for damaged in (None, {}, whole | {"CSR": {"rate": 17, "followed": 9, "scored": 10}}):
+        write_json(accuracy, damaged)
+        assert not scored(tmp_path, evaluation)
+        assert score_damaged(tmp_path, evaluation)
+
+
+DAMAGED_RUN_CONFIGS = [
+    "null",
+    "[]",
+    "{",
+    '{"datasets": [5]}',
+    '{"datasets": {"eval": [5]}}',
+    '{"datasets": {"eval": {"pending": "x"}}}',
+    '{"datasets": {"eval": {"pending": null}}}',
+    '{"datasets": {"eval": {"errors": ["budget"]}}}',
+    '{"datasets": {}}',
+]
+DAMAGED_JUDGE_RUNS = ["null", "[]", "{", '{"retryable": "x"}', '{"retryable": -1}', '{"judge": 1}']
+
+
+@pytest.mark.parametrize("content", DAMAGED_RUN_CONFIGS)
+def test_a_damaged_record_of_predictions_is_none(tmp_path: Path, content: str) -> None:
+    cell = Cell("m", "d", 1, "eval")
+    evaluated(tmp_path, cell)
+    assert recorded(tmp_path, cell) == {"pending": 0}
+    files.run_config(tmp_path, cell).write_text(content)
+    assert recorded(tmp_path, cell) is None
+    assert open_work(tmp_path, [cell], []) is None
+    # Without a journal it is another's file, which costs something to make again.
+    assert not prediction_unrecorded(tmp_path, cell)
+    files.prediction_journal(tmp_path, cell).touch()
+    assert prediction_unrecorded(tmp_path, cell)
+
+
+@pytest.mark.parametrize("content", DAMAGED_JUDGE_RUNS)
+def test_a_damaged_record_of_judging_is_none(tmp_path: Path, content: str) -> None:
+    evaluation = evaluated(tmp_path, Cell("m", "d", 1, "eval"), retryable=1)
+    files.judge_run(files.results(tmp_path, evaluation)).write_text(content)
+    assert retryable_verdicts(tmp_path, evaluation) == 0
+    assert open_work(tmp_path, [], [evaluation]) is None
+    assert not judging_unrecorded(tmp_path, evaluation)
+    files.judge_journal(tmp_path, evaluation).touch()
+    assert judging_unrecorded(tmp_path, evaluation)
+
+
+@pytest.mark.parametrize("content", ["null", "[1]", "{", '{"a": 1}'])
+def test_damaged_names_of_attempts_are_none(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "attempts.json"
+    path.write_text(content)
+    attempts = Attempts(path, again=True)
+    assert attempts.of(Path("a"), 0) == ""
+    name = attempts.of(Path("a"), 1)
+    attempts.save()
+    assert Attempts(path, again=False).of(Path("a"), 0) == name

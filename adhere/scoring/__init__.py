@@ -8,7 +8,6 @@ from adhere.scoring.accuracy import Accuracy, compute_accuracy, outcomes
 from adhere.scoring.items import write_items
 from adhere.scoring.policies import POLICIES, get_policy
 from adhere.scoring.results import read_results
-from adhere.scoring.verdicts import verdict_table, write_verdicts
 
 __all__ = ["POLICIES", "Accuracy", "get_policy", "score_file"]
 
@@ -34,6 +33,9 @@ def score_file(
     accounted = outcomes(chosen, judged.items)
     scores = compute_accuracy(chosen, judged.items, accounted, judged.run)
     if verdicts is not None:
+        # Imported here: reading a score, which planning does, need not load what writes tables.
+        from adhere.scoring.verdicts import verdict_table, write_verdicts
+
         write_verdicts(verdicts, verdict_table(judged.items, accounted, scores))
     if table is not None:
         write_items(table, judged.rows, judged.items, accounted, chosen)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from adhere.derived import Provenance, read_record
+from adhere.derived import Count, Provenance, read_record
 
 JUDGE_RUN = "judge_run.json"
 
@@ -26,7 +26,7 @@ class DatasetInfo(Provenance):
     name: str | None = None
     sha256: str | None = None
     limit: int | None = None
-    items: int | None = None
+    items: Count | None = None
 
 
 class PredictionInfo(Provenance):
@@ -48,6 +48,7 @@ class JudgeRun(Provenance):
     """How a ``results.json`` came about; None is unknown.
 
     ``isolation`` is the level under which checkers ran (in the file with what it allows them).
+    ``counts`` are verdicts and reasons, ``retryable`` how many verdicts a retry could change.
     """
 
     judge: JudgeInfo = JudgeInfo()
@@ -58,6 +59,8 @@ class JudgeRun(Provenance):
     isolation: str | None = None
     warnings: list[str] = Field(default_factory=list)
     demo: bool = False
+    counts: dict[str, Count] = Field(default_factory=dict)
+    retryable: Count = 0
 
     @field_validator("isolation", mode="before")
     @classmethod
