@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adhere.derived import read_record
 from adhere.errors import DataError
-from adhere.existing import existing_scores
+from adhere.existing import existing_scores, unreadable_folders
 from adhere.jsonio import clean_text
 from adhere.names import unlimited
 from adhere.scoring.accuracy import Accuracy
@@ -76,7 +76,10 @@ def collect(results_root: Path) -> Collected:
     run already read, is left out and named: one bad file never blocks the others.
     """
     found: dict[tuple[GroupKey, Names], RunScore] = {}
-    problems: list[str] = []
+    problems = [
+        f"left out: {error.filename}: cannot be read: {error.strerror}: correct its rights"
+        for error in unreadable_folders(results_root)
+    ]
     for path in sorted(existing_scores(results_root)):
         try:
             score = _read(path, results_root)

@@ -33,7 +33,7 @@ def combine_verdicts(runs: Iterable[RunScore], results_root: Path, target: Path)
                 try:
                     table = _named(_read(path), run)
                 except (OSError, KeyError, pa.ArrowException) as error:
-                    reason = "no such file" if isinstance(error, FileNotFoundError) else error
+                    reason = (isinstance(error, OSError) and error.strerror) or error
                     name = clean_text(run.path.with_name(VERDICTS).as_posix())
                     problems.append(f"verdicts left out: {name}: {reason}: score the run again")
                 else:
