@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from adhere import files, metadata
 from adhere.costs.tokens import Tokens
 from adhere.environment import expand, lookup, secret
-from adhere.errors import AdhereError, ConfigError
+from adhere.errors import AdhereError, ConfigError, DataError, told
 from adhere.jsonio import read_json, write_json
 from adhere.lifeline import Terminated
 from adhere.locks import claim, claimed_by, folder_lock, lock
@@ -40,6 +40,7 @@ from adhere.status import (
     score_damaged,
     scored,
 )
+from adhere.workflow.writable import check_writable
 
 # A busy machine is no reason to fail.
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -596,6 +597,43 @@ def test_a_broken_project_is_one_message_of_the_job(tmp_path: Path) -> None:
     assert process.returncode == 1
     assert err.startswith("error: configs/global.yaml: not valid YAML")
     assert err.endswith("full log: logs/deep/j.log\n")
+
+
+def test_what_the_system_says_of_a_file_is_one_message(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    ending = "Path('absent/x').read_text()"
+    said = "error: absent/x: No such file or directory: correct the path or its rights, and start"
+    for code, end in ((BY_HAND, "again\n"), (IN_WORKFLOW, "full log: logs/deep/j.log\n")):
+        process = python(
+            code.replace("import signal", "from pathlib import Path\nimport signal").replace(
+                "ENDING", ending
+            ),
+            cwd=folder,
+        )
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert err.startswith(said)
+        assert err.endswith(end)
+        assert "Traceback" not in err
+    # An error of no file's is a mistake of ours, and shown whole.
+    assert told(OSError(errno.EIO, "what")) is None
+
+
+def test_a_log_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "logs").write_text("a file")
+    process = python(IN_WORKFLOW.replace("ENDING", "pass"), cwd=folder)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.fullmatch(r"error: logs\S*: Not a directory: correct the path .*\n", err), err
+
+
+def test_places_are_looked_at_before_anything_is_written(tmp_path: Path) -> None:
+    check_writable([str(tmp_path / "made/later/x.json")])
+    (tmp_path / "logs").write_text("a file")
+    with pytest.raises(DataError, match=r"logs: is a file, and results or logs go below it"):
+        check_writable([str(tmp_path / "logs/list.log")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs"]
 
 
 # What is open
