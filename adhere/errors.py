@@ -17,6 +17,12 @@ class AdhereError(Exception):
     """Base of all errors that are reported without a traceback."""
 
 
+def reason(error: Exception) -> str:
+    """Return why something went wrong, without the number and the path that Python puts there."""
+    # What gzip refuses is an OSError too, which has only a text.
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def told(error: BaseException) -> str | None:
     """Return the message of an error that a person can act on; None for any other.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from adhere.errors import DataError
+from adhere.errors import DataError, reason
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -91,9 +91,7 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:
-        # What gzip refuses is an OSError too, without a number.
-        reason = error.strerror if isinstance(error, OSError) and error.errno else error
-        raise DataError(f"{path}: cannot be read: {reason}") from error
+        raise DataError(f"{path}: cannot be read: {reason(error)}") from error
 
 
 def read_json(path: Path, *, unique_keys: bool = False) -> Any:

@@ -11,6 +11,8 @@ from adhere.jsonio import clean_text
 from adhere.names import unlimited
 from adhere.scoring.accuracy import Accuracy
 
+# What to do about a table beside a score: it is made with the score.
+RESCORE = "delete the accuracy.json beside it and give the same command again, which is free"
 _RUN_FOLDER = re.compile(r"run([0-9]{1,9})_(.+)", re.DOTALL)
 
 
