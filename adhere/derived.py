@@ -3,6 +3,7 @@
 One that is damaged costs nothing: deleted, it is made again. So every message about one says that.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,9 +51,12 @@ class Provenance(Record):
 
 
 def readable(path: Path, kind: type[T]) -> T | None:
-    """Return what ``read_record`` does, None where there is nothing or it is damaged."""
+    """Return what ``read_record`` does, None where there is nothing or it is damaged.
+
+    Raises OSError where it cannot be known whether there is anything.
+    """
     try:
-        return read_record(path, kind)
+        return read_record(path, kind) if path.exists() else None
     except DataError:
         return None
 
@@ -74,7 +78,7 @@ def remedied(path: Path, remedy: str = REMEDY) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        if not path.exists():
+        if not os.path.lexists(path):
             raise
         raise DataError(f"{error}. {remedy}") from error.__cause__
 

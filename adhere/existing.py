@@ -1,5 +1,6 @@
 """What lies below a results folder already, by the names of its folders."""
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -66,8 +67,9 @@ def unreadable_folders(root: Path) -> list[OSError]:
     """
     found: list[OSError] = []
     for name in ("prediction", "scores"):
-        for _ in os.walk(root / name, onerror=found.append):
-            pass
+        for folder, *_ in os.walk(root / name, onerror=found.append):
+            if not os.access(folder, os.X_OK):  # its names can be listed, and nothing else
+                found.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder))
     return [error for error in found if not isinstance(error, FileNotFoundError)]
 
 

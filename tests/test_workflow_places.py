@@ -100,14 +100,15 @@ def test_a_selected_folder_that_cannot_be_read(
         refused(project.snakemake("list", *OPTIONS, through=ordinary), folder)
 
 
+@pytest.mark.parametrize("bits", [0, 0o444])
 def test_what_else_cannot_be_read_is_named_in_the_summary(
-    project: WorkflowProject, ordinary: Sequence[str]
+    project: WorkflowProject, ordinary: Sequence[str], bits: int
 ) -> None:
     other = project.root / "results/scores/other__plain"
     other.mkdir()
     journal = project.root / JUDGED / "tiny.partial.jsonl"
     (project.root / "results/summary.md").unlink()
-    with mode(other, 0), mode(journal, 0):
+    with mode(other, bits), mode(journal, 0):
         called = project.snakemake(*OPTIONS, through=ordinary)
     assert called.code == 0, called.text
     summary = (project.root / "results/summary.md").read_text("utf-8")
