@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Literal
 
 from adhere import files
-from adhere.data import Row, load_rows
+from adhere.data import Row
 from adhere.errors import ConfigError, DataError
 from adhere.jsonio import read_bytes, write_bytes
 from adhere.names import MODE_PATTERN, check_dataset_name, check_name
 from adhere.plan import Cell, Evaluation
-from adhere.scoring.parse import parse_results
+from adhere.scoring.results import read_results
 
 _RESULTS = ("results.json", "results.json.gz")
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f\\{}*?\[\]<>|\"$`:,]")
@@ -81,8 +81,7 @@ def _root_of(tree: Path) -> Path:
 
 def _take(source: Path, root: Path, terms: Terms, taken: dict[Path, Path]) -> Outcome:
     parts = source.relative_to(root / "scores").parts[:-1]
-    rows = load_rows(source)
-    parse_results(rows, str(source))
+    rows = read_results(source).rows
     evaluation = _ours(parts)
     ours = evaluation is not None
     if evaluation is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adhere.config import load_project
-from adhere.errors import AdhereError
+from adhere.errors import told
 from adhere.files import claim
 from adhere.lifeline import Terminated, raise_on_signals, watch_claim, watch_workflow
 from adhere.plan import Plan, make_plan
@@ -48,8 +48,12 @@ def by_hand(main: Callable[[], None]) -> None:
 def in_workflow(snakemake: Any, run: Callable[[Job], None]) -> None:
     """Run a script as a job of the workflow; ``snakemake`` is what its ``script:`` offers."""
     log = Path(snakemake.log[0])
-    log.parent.mkdir(parents=True, exist_ok=True)
-    _log_to(logging.FileHandler(log, mode="w", encoding="utf-8"), "%(asctime)s %(message)s")
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        _log_to(logging.FileHandler(log, mode="w", encoding="utf-8"), "%(asctime)s %(message)s")
+    except OSError as error:
+        _report(f"error: {told(error)}", None)
+        sys.exit(1)
 
     def work() -> None:
         # Configuration is read again rather than handed over, so that a changed number of
@@ -83,10 +87,10 @@ def _guarded(work: Callable[[], None], log: Path | None) -> int:
     except Terminated as stop:
         _LOG.error("ended by %s", signal.Signals(stop.signum).name)
         raise
-    except AdhereError as error:
-        _report(f"error: {error}", log)
-        return 1
-    except Exception:  # noqa: BLE001 - the process ends here; whatever it was must be seen
+    except Exception as error:  # noqa: BLE001 - the process ends here; what it was must be seen
+        if (message := told(error)) is not None:
+            _report(f"error: {message}", log)
+            return 1
         trace = traceback.format_exc().rstrip().splitlines()
         _LOG.error("%s", "\n".join(trace))
         _report("\n".join(["unexpected error:", *trace[-_QUOTED_LINES:]]), log, logged=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from adhere.errors import ConfigError
+from adhere.errors import ConfigError, reason
 
 # What a header can carry and JSON writes as it is; others come from pasting.
 _KEY = re.compile(r"[!#-\[\]-~]+")
@@ -24,7 +24,7 @@ def _dotenv(path: Path) -> Mapping[str, str]:
     try:
         values = dotenv_values(path, interpolate=False, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+        raise ConfigError(f"{path}: cannot be read: {reason(error)}") from None
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -17,6 +17,27 @@ class AdhereError(Exception):
     """Base of all errors that are reported without a traceback."""
 
 
+def reason(error: Exception) -> str:
+    """Return why something went wrong, without the number and the path that Python puts there."""
+    # What gzip refuses is an OSError too, which has only a text.
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def told(error: BaseException) -> str | None:
+    """Return the message of an error that a person can act on; None for any other.
+
+    What the system says about a file (a missing right, a folder in its place) is one, wherever it
+    comes up.
+    """
+    if isinstance(error, AdhereError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return (
+            f"{error.filename}: {error.strerror}: correct the path or its rights, and start again"
+        )
+    return None
+
+
 class ConfigError(AdhereError):
     """A configuration file or a ``--config`` value is wrong."""
 

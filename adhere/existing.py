@@ -1,5 +1,7 @@
 """What lies below a results folder already, by the names of its folders."""
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +58,19 @@ def misplaced_results(root: Path) -> list[Path]:
     """Return the results files below ``root`` whose folders are not named as the workflow does."""
     found = {files.results(root, evaluation) for evaluation in existing_results(root)}
     return sorted(set(root.glob("scores/**/results.json")) - found)
+
+
+def unreadable_folders(root: Path) -> list[OSError]:
+    """Return an error for each folder below ``root`` that may hold results and cannot be read.
+
+    What lies in such a folder is found by none of these functions.
+    """
+    found: list[OSError] = []
+    for name in ("prediction", "scores"):
+        for folder, *_ in os.walk(root / name, onerror=found.append):
+            if not os.access(folder, os.X_OK):  # its names can be listed, and nothing else
+                found.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder))
+    return [error for error in found if not isinstance(error, FileNotFoundError)]
 
 
 def existing_journals(root: Path) -> Iterator[tuple[Cell | Evaluation, Path]]:

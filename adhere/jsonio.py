@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from adhere.errors import DataError
+from adhere.errors import DataError, reason
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -92,7 +92,7 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+        raise DataError(f"{path}: cannot be read: {reason(error)}") from error
 
 
 def read_json(path: Path, *, unique_keys: bool = False) -> Any:

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from adhere import files
 from adhere.config import Project
 from adhere.costs.budget import BUDGET
 from adhere.data import Dataset
-from adhere.jsonio import read_json, write_json
+from adhere.derived import readable
+from adhere.jsonio import write_json
 from adhere.judging import Judge
 from adhere.plan import Cell, Evaluation
 from adhere.prediction import mode_of, recorded, with_recordings
+from adhere.scoring.accuracy import Accuracy
+from adhere.scoring.provenance import JudgeRun
 
 _WHY = {
     False: "failed for a reason that may pass",
@@ -31,7 +33,7 @@ class Attempts:
     def __init__(self, path: Path, *, again: bool) -> None:
         self._path = path
         self._again = again
-        self._kept: dict[str, str] = read_json(path) if path.exists() else {}
+        self._kept = readable(path, dict[str, str]) or {}
         self._new: dict[str, str] = {}
         self._name = datetime.now(UTC).isoformat(timespec="microseconds")
 
@@ -54,11 +56,31 @@ def pending_predictions(root: Path, cell: Cell) -> int:
     return int(report.get("pending", 0)) if report else 0
 
 
+def judged(root: Path, evaluation: Evaluation) -> JudgeRun | None:
+    """Return what is recorded of how a file was judged; None without a record that is whole."""
+    return readable(files.judge_run(files.results(root, evaluation)), JudgeRun)
+
+
 def retryable_verdicts(root: Path, evaluation: Evaluation) -> int:
     """Return how many verdicts of a finished file lack a judge's reply that may still come."""
-    path = files.judge_run(files.results(root, evaluation))
-    record: Any = read_json(path) if path.exists() else {}
-    return int(record.get("retryable", 0))
+    record = judged(root, evaluation)
+    return record.retryable if record else 0
+
+
+def prediction_unrecorded(root: Path, cell: Cell) -> bool:
+    """Whether a prediction file was made here and its record is gone or damaged.
+
+    It was made here where its journal is beside it; to make it again from that asks nothing.
+    """
+    made = files.prediction(root, cell).exists() and files.prediction_journal(root, cell).exists()
+    return made and recorded(root, cell) is None
+
+
+def judging_unrecorded(root: Path, evaluation: Evaluation) -> bool:
+    """The same of a results file."""
+    made = files.results(root, evaluation).exists()
+    journaled = files.judge_journal(root, evaluation).exists()
+    return made and journaled and judged(root, evaluation) is None
 
 
 def prediction_differs(project: Project, cell: Cell, dataset: Dataset) -> bool:
@@ -76,20 +98,17 @@ def prediction_differs(project: Project, cell: Cell, dataset: Dataset) -> bool:
 
 def judging_differs(project: Project, evaluation: Evaluation, dataset: Dataset) -> bool:
     """Whether a results file was judged by another configuration, or with other constraints."""
-    root = project.root / project.config.results_root
-    path = files.judge_run(files.results(root, evaluation))
-    if not path.exists() or evaluation.judge not in project.judges:
+    record = judged(project.root / project.config.results_root, evaluation)
+    if record is None or evaluation.judge not in project.judges:
         return False
-    record: Any = read_json(path)
     wanted = (Judge(evaluation.judge, project.judges[evaluation.judge]).hash, dataset.sha256)
-    return (record["judge"]["hash"], record["dataset"]["sha256"]) != wanted
+    return (record.judge.hash, record.dataset.sha256) != wanted
 
 
 def policy_differs(project: Project, evaluation: Evaluation) -> bool:
     """Whether a score was computed under another policy."""
-    root = project.root / project.config.results_root
-    path = files.accuracy(root, evaluation)
-    return path.exists() and read_json(path).get("policy") != project.config.policy
+    score = _score(project.root / project.config.results_root, evaluation)
+    return score is not None and score.policy != project.config.policy
 
 
 def open_work(root: Path, cells: Sequence[Cell], evaluations: Sequence[Evaluation]) -> str | None:
@@ -115,10 +134,19 @@ def _stopped_by_budget(root: Path, part: Cell | Evaluation) -> bool:
     """Whether anything of a file was not asked for because the budget was reached."""
     if isinstance(part, Cell):
         return BUDGET in (recorded(root, part) or {}).get("errors", {})
-    path = files.judge_run(files.results(root, part))
-    return path.exists() and BUDGET in read_json(path).get("counts", {})
+    record = judged(root, part)
+    return record is not None and BUDGET in record.counts
 
 
 def scored(root: Path, evaluation: Evaluation) -> bool:
     """Whether an evaluation is finished up to its score."""
-    return files.accuracy(root, evaluation).exists()
+    return _score(root, evaluation) is not None
+
+
+def score_damaged(root: Path, evaluation: Evaluation) -> bool:
+    """Whether there is a score that cannot be used; to score again costs nothing."""
+    return files.accuracy(root, evaluation).exists() and not scored(root, evaluation)
+
+
+def _score(root: Path, evaluation: Evaluation) -> Accuracy | None:
+    return readable(files.accuracy(root, evaluation), Accuracy)

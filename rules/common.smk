@@ -8,19 +8,28 @@ from pathlib import Path
 
 from snakemake.io import IOFile
 
-from adhere.errors import AdhereError
+from adhere.errors import told
 from adhere.gpus import mark_allocation
 from adhere.lifeline import export_workflow_pid, pass_on_sigterm
 from adhere.names import MODE_PATTERN
 from adhere.workflow import make_view
+from adhere.workflow.writable import check_writable
+
+KEPT = (
+    "Everything that was finished or answered is kept: the same command goes on from there and "
+    "asks nothing twice."
+)
 
 
 def plainly(function, *arguments):
     """Call a function of the package; what is wrong is said in a line, without a traceback."""
     try:
         return function(*arguments)
-    except AdhereError as error:
-        sys.exit(f"error: {error}")
+    except Exception as error:
+        message = told(error)
+        if message is None:
+            raise
+        sys.exit(f"error: {message}")
 
 
 def on_record(path):
@@ -82,8 +91,20 @@ def plan(question):
 def begin():
     """Before the first job: one workflow at a time, and every key that the plan needs is there."""
     pass_on_sigterm()
-    jobs = [(job.rule.name, job.wildcards) for job in workflow.dag.needrun_jobs()]
-    plainly(VIEW.begin, jobs)
+    jobs = list(workflow.dag.needrun_jobs())
+    plainly(check_writable, [path for job in jobs for path in (*job.output, *job.log)])
+    plainly(VIEW.begin, [(job.rule.name, job.wildcards) for job in jobs])
+
+
+def at_the_end(function):
+    """Call a function after the last job. Returns its answer, and what went wrong or None.
+
+    Snakemake would show a traceback and leave out what it says itself.
+    """
+    try:
+        return function(), None
+    except Exception as error:
+        return None, f"error: {told(error) or f'unexpected: {type(error).__name__}: {error}'}"
 
 
 def finish():
@@ -91,13 +112,16 @@ def finish():
 
     Snakemake ends with 1 for any failed job, and the gate has a code for each outcome.
     """
-    message = plainly(VIEW.aggregate.open_work)
-    if message:
-        sys.exit(message)
-    if code := plainly(VIEW.teams.gate_code):
-        sys.exit(code)
+    for question in (VIEW.aggregate.open_work, VIEW.teams.gate_code):
+        answer, wrong = at_the_end(question)
+        if wrong or answer:
+            sys.exit(wrong or answer)
 
 
 def report_failure():
-    """After a failed job: the summary still reports everything that is finished."""
-    plainly(VIEW.aggregate.rebuild)
+    """After a failed job or an interruption: the summary still reports everything finished."""
+    _, wrong = at_the_end(VIEW.aggregate.rebuild)
+    if wrong:
+        print(wrong, file=sys.stderr)
+    if not VIEW.call.looks_on:
+        print(KEPT, file=sys.stderr)

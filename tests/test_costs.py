@@ -23,7 +23,7 @@ from adhere.costs.budget import Allowance, MeteredClient, check_budget, spent_so
 from adhere.costs.expected import Span, mean_of, message_tokens, tokens_in
 from adhere.costs.forecast import Forecast, total_cost
 from adhere.costs.ledger import Amount, Ledger
-from adhere.costs.money import cost, exactly, price_list, rounded
+from adhere.costs.money import NO_PRICES, cost, exactly, price_list, rounded
 from adhere.costs.questions import Questions, questions_about
 from adhere.costs.spent import spent_below, tally
 from adhere.costs.tokens import Tokens, tokens_of
@@ -35,7 +35,7 @@ from adhere.judging import Judge
 from adhere.plan import Cell, Evaluation
 from adhere.prediction import Mode, Places, Task, collect, make_task, run_tasks
 from adhere.progress import Progress
-from adhere.reporting.expenses import Expense, render_expenses
+from adhere.reporting.expenses import Expense, Expenses, expenses, render_expenses
 
 PAID = {"input": 2.5, "cached_input": 0.25, "output": 10}
 ROOT = Path(__file__).resolve().parents[1]
@@ -244,7 +244,7 @@ def write_journals(root: Path) -> None:
 
 def test_what_was_spent_is_read_from_the_journals(tmp_path: Path) -> None:
     write_journals(tmp_path / "results")
-    spent = {entry.payee: entry.tokens for entry in spent_below(tmp_path / "results")}
+    spent = {entry.payee: entry.tokens for entry in spent_below(tmp_path / "results").spent}
     cell, own = Cell("alpha", "plain", 1, "tiny"), Cell("own", "plain", 1, "tiny")
     gone = Cell("gone", "plain", 2, "tiny")
     assert set(spent) == {cell, own, gone, Evaluation(cell, "j"), Evaluation(own, "own")}
@@ -541,15 +541,14 @@ def expense(model: str, judge: str | None, tokens: Tokens, paid: Prices | None) 
 
 def test_the_summary_has_a_line_for_each_model_and_judge() -> None:
     euros = prices(input=1, output=1, currency="EUR")
-    table = render_expenses(
-        [
-            expense("beta", None, Tokens(2, 0, 1000, 10, 500, 50), prices(**PAID)),
-            expense("alpha", None, Tokens(1, 1, 0, 0, 0, 0), None),
-            expense("beta", None, Tokens(1, 0, 1000, 0, 0, 0), prices(**PAID)),
-            expense("alpha", "strict", Tokens(7, 0, 20_000, 0, 0, 0), euros),
-            expense("beta", "strict", Tokens(3, 0, 10_000, 0, 0, 0), euros),
-        ]
-    )
+    known = [
+        expense("beta", None, Tokens(2, 0, 1000, 10, 500, 50), prices(**PAID)),
+        expense("alpha", None, Tokens(1, 1, 0, 0, 0, 0), None),
+        expense("beta", None, Tokens(1, 0, 1000, 0, 0, 0), prices(**PAID)),
+        expense("alpha", "strict", Tokens(7, 0, 20_000, 0, 0, 0), euros),
+        expense("beta", "strict", Tokens(3, 0, 10_000, 0, 0, 0), euros),
+    ]
+    table = render_expenses(Expenses(tuple(known)))
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.split("\n")[2:6]]
     assert cells == [
         ["predict", "alpha", "1", "0", "0", "0", "0", "–"],
@@ -558,6 +557,25 @@ def test_the_summary_has_a_line_for_each_model_and_judge() -> None:
         ["total", "", "14", "32,000", "10", "500", "50", "0.030 EUR + 0.0100 USD"],
     ]
     assert table.endswith("1 reply came without figures and is not in the tokens.\n")
+
+
+def test_a_journal_that_cannot_be_read_is_named_and_stops_only_the_budget(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    write_journals(root)
+    broken = root / "scores/alpha__plain/run1_j/tiny.partial.jsonl"
+    broken.unlink()
+    broken.mkdir()
+    found = expenses(root, NO_PRICES)
+    assert len(found.known) == 4
+    section = render_expenses(found)
+    assert section.count("| predict") == 3
+    said = f"- Not counted: {broken}: cannot be read: Is a directory: tokens in it are not known; "
+    assert said in section
+    assert render_expenses(Expenses()) == ""
+    configured = project(tmp_path, {"money": 50})
+    assert configured.config.budget is not None
+    with pytest.raises(BudgetError, match=r"what is spent cannot be counted: .*tiny"):
+        spent_so_far(configured, configured.config.budget)
 
 
 def test_the_document_keeps_every_digit() -> None:

@@ -13,7 +13,9 @@ from mock_endpoint import Reply, Rule
 from prediction_bench import Bench, benched, row
 
 from adhere.costs.tokens import tokens_of
+from adhere.derived import REMEDY
 from adhere.errors import DataError
+from adhere.jobs.judge import joined
 from adhere.jsonio import dumps, read_jsonl, write_json
 from adhere.kept import wrong_output, wrong_reply
 from adhere.prediction import answered, read_predictions
@@ -139,6 +141,24 @@ def test_an_edited_prediction_file(tmp_path: Path, rows: list[Any], message: str
     write_json(path, rows)
     with pytest.raises(DataError, match=f"^{path}: .*{message}"):
         read_predictions(path)
+
+
+@pytest.mark.parametrize("content", ["", "[{]", "null", "a folder"])
+def test_a_damaged_prediction_file_says_that_it_costs_nothing(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "p.json"
+    if content == "a folder":
+        path.mkdir()
+    else:
+        path.write_text(content)
+    with pytest.raises(DataError, match=f"^{path}: .*{REMEDY}$") as raised:
+        read_predictions(path)
+    assert "Errno" not in str(raised.value)
+
+
+def test_a_prediction_file_that_lost_rows_says_so_too(tmp_path: Path) -> None:
+    path, row = tmp_path / "p.json", {"input": [], "output": {}}
+    with pytest.raises(DataError, match=f"^{path}: .* has 1 items, the dataset 2: .*{REMEDY}$"):
+        joined(path, [row], [row, row])
 
 
 def edit(path: Path, place: int, change: Callable[[Any], Any]) -> None:

@@ -10,8 +10,7 @@ from looping import looped
 from mock_endpoint import MockEndpoint, Reply, Rule
 from prediction_bench import KEY, MODEL, Bench, benched, error, row
 
-from adhere.prediction import collect
-from adhere.prediction.stage import recorded
+from adhere.prediction import collect, recorded
 
 
 @benched

@@ -46,7 +46,7 @@ class Tree:
         rows = about.pop("rows", None) or [item(position < followed) for position in range(of)]
         policy = about.pop("policy", "adhere")
         if about.pop("named", True):
-            write(folder / "judge_run.json", judge_run(names) | about)
+            write(folder / "judge_run.json", judge_run(names, len(rows)) | about)
         write(folder / "results.json", rows)
         outputs = [folder / name for name in ("accuracy.json", "verdicts.parquet", "items.csv")]
         score_file(folder / "results.json", policy, *outputs)
@@ -70,11 +70,11 @@ def write(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), "utf-8")
 
 
-def judge_run(names: Json) -> Json:
+def judge_run(names: Json, items: int) -> Json:
     return {
         "judge": {"name": names["judge"], "hash": "1" * 64},
         "protocol": 1,
-        "dataset": {"name": names["dataset"], "sha256": "a" * 64, "limit": None, "items": 2},
+        "dataset": {"name": names["dataset"], "sha256": "a" * 64, "limit": None, "items": items},
         "prediction": {
             "model": names["model"],
             "mode": names["mode"],

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adhere.derived import read_record
 from adhere.errors import ConfigError, DataError
 from adhere.scoring import POLICIES, Accuracy, get_policy, score_file
 from adhere.scoring.accuracy import compute_accuracy, outcomes
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("ADHERE_SHARED", ROOT.parent / "shared"))
 
 Row = dict[str, Any]
+# How a message about a file that can be made again ends.
+FREE = "Where the workflow wrote it, delete it and give the same command again: "
 
 
 def constraint(score: bool | None = True, **keys: Any) -> Row:
@@ -574,7 +577,74 @@ def test_without_judge_run_names_are_unknown(tmp_path: Path) -> None:
 )
 def test_malformed_judge_run_is_named(tmp_path: Path, change: Row, key: str) -> None:
     results = write_results(tmp_path, SAMPLE, JUDGE_RUN | change)
-    with pytest.raises(DataError, match=rf"judge_run\.json: {key}: found"):
+    named = rf"judge_run\.json: {key}: found .*; allowed: .*\. {FREE}"
+    with pytest.raises(DataError, match=named) as raised:
+        score_file(results, "adhere", tmp_path / "accuracy.json", None)
+    assert "instance of" not in str(raised.value)
+
+
+@pytest.mark.parametrize("rows", [SAMPLE[:1], [*SAMPLE, SAMPLE[0]]], ids=["cut", "doubled"])
+def test_a_results_file_with_other_than_all_its_items_is_refused(
+    tmp_path: Path, rows: list[Row]
+) -> None:
+    judged = JUDGE_RUN | {"dataset": {"name": "eval", "items": len(SAMPLE)}}
+    results = write_results(tmp_path, rows, judged)
+    said = rf"results\.json: holds {len(rows)} items, and judge_run\.json .* 2 were judged.* {FREE}"
+    with pytest.raises(DataError, match=said):
+        score_file(results, "adhere", tmp_path / "accuracy.json", None)
+    assert not (tmp_path / "accuracy.json").exists()
+    # Others' files have no record, and any number of items.
+    (tmp_path / "judge_run.json").unlink()
+    assert score_file(results, "adhere", tmp_path / "accuracy.json", None)["rows"] == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"CSR": {"rate": 17, "followed": 9, "scored": 10}}, "CSR: rate: found 17.0, followed 9"),
+        ({"CSR": {"rate": None, "followed": 9, "scored": 10}}, "CSR: rate: found None"),
+        ({"CSR": {"rate": 0.9, "followed": 0, "scored": 0}}, "allowed: followed / scored"),
+        ({"CSR": {"rate": 1.5, "followed": 3, "scored": 2}}, "between 0 and 1"),
+        ({"CSR": {"rate": -0.5, "followed": -1, "scored": 2}}, "CSR.followed: .* at least 0"),
+        ({"ISR": {"rate": 0.5, "passed": 1, "counted": 1}}, "allowed: passed / counted"),
+        ({"by_type": {"x": {"rate": 1.0, "followed": 1, "scored": 2}}}, "by_type.x: rate"),
+        ({"groups": {"rule": {"x": {"rate": 1.0, "followed": 1, "scored": 2}}}}, "groups.rule.x"),
+        ({"step_deviation": {"rate": 0.1, "broken": 1, "steps": 2}}, "allowed: broken / steps"),
+        ({"item_mean": 1.5}, "item_mean: found 1.5; allowed: at most 1"),
+        ({"retryable": "x"}, 'retryable: found "x"; allowed: a whole number'),
+    ],
+)
+def test_a_rate_that_is_not_what_was_counted_is_damage(
+    tmp_path: Path, change: Row, said: str
+) -> None:
+    document = score_file(write_results(tmp_path, SAMPLE), "adhere", tmp_path / "a.json", None)
+    assert read_record(tmp_path / "a.json", Accuracy).model_dump() == document
+    (tmp_path / "a.json").write_text(json.dumps(document | change))
+    with pytest.raises(DataError, match=rf"a\.json: .*{said}.*{FREE}"):
+        read_record(tmp_path / "a.json", Accuracy)
+
+
+def test_more_broken_steps_than_steps_are_refused() -> None:
+    broken = row(constraint(False, steps=[{"type": "rule", "broken_steps": [0, 3]}]))
+    with pytest.raises(DataError, match="trajectory_steps: found 1; allowed: at least 2"):
+        score([broken | {"trajectory_steps": 1}])
+    assert score([broken | {"trajectory_steps": 4}]).step_deviation is not None
+
+
+@pytest.mark.parametrize("content", ["", "[{", "null", None])
+def test_a_damaged_results_file_says_that_it_costs_nothing(
+    tmp_path: Path, content: str | None
+) -> None:
+    results = tmp_path / "results.json"
+    if content is None:
+        results.mkdir()
+    else:
+        results.write_text(content)
+    with pytest.raises(DataError, match=rf"results\.json: .*\. {FREE}") as raised:
+        score_file(results, "adhere", tmp_path / "accuracy.json", None)
+    assert "Errno" not in str(raised.value)
+    results.rmdir() if content is None else results.unlink()
+    with pytest.raises(DataError, match=r"results\.json: no such file$"):
         score_file(results, "adhere", tmp_path / "accuracy.json", None)
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import json
 import os
 import re
 import signal
@@ -21,13 +20,27 @@ from hypothesis import strategies as st
 from adhere import files, metadata
 from adhere.costs.tokens import Tokens
 from adhere.environment import expand, lookup, secret
-from adhere.errors import AdhereError, ConfigError
+from adhere.errors import AdhereError, ConfigError, DataError, told
 from adhere.jsonio import read_json, write_json
 from adhere.lifeline import Terminated
 from adhere.locks import claim, claimed_by, folder_lock, lock
 from adhere.names import check_dataset_name, check_mode_name, check_name, limited
 from adhere.plan import Cell, Evaluation
-from adhere.status import open_work, pending_predictions, retryable_verdicts, scored
+from adhere.prediction import recorded
+from adhere.scoring import get_policy
+from adhere.scoring.accuracy import compute_accuracy
+from adhere.scoring.provenance import JudgeRun
+from adhere.status import (
+    Attempts,
+    judging_unrecorded,
+    open_work,
+    pending_predictions,
+    prediction_unrecorded,
+    retryable_verdicts,
+    score_damaged,
+    scored,
+)
+from adhere.workflow.writable import check_writable
 
 # A busy machine is no reason to fail.
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -201,7 +214,7 @@ def test_the_env_file_belongs_to_the_folder_not_to_its_relative_name(
 
 def test_an_env_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"A=\xff\n")
-    with pytest.raises(ConfigError, match=rf"{tmp_path}/\.env: cannot be read"):
+    with pytest.raises(ConfigError, match=rf"{tmp_path}/\.env: cannot be read: [^\[]*$"):
         lookup("A", tmp_path)
 
 
@@ -587,6 +600,43 @@ def test_a_broken_project_is_one_message_of_the_job(tmp_path: Path) -> None:
     assert err.endswith("full log: logs/deep/j.log\n")
 
 
+def test_what_the_system_says_of_a_file_is_one_message(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    ending = "Path('absent/x').read_text()"
+    said = "error: absent/x: No such file or directory: correct the path or its rights, and start"
+    for code, end in ((BY_HAND, "again\n"), (IN_WORKFLOW, "full log: logs/deep/j.log\n")):
+        process = python(
+            code.replace("import signal", "from pathlib import Path\nimport signal").replace(
+                "ENDING", ending
+            ),
+            cwd=folder,
+        )
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert err.startswith(said)
+        assert err.endswith(end)
+        assert "Traceback" not in err
+    # An error of no file's is a mistake of ours, and shown whole.
+    assert told(OSError(errno.EIO, "what")) is None
+
+
+def test_a_log_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "logs").write_text("a file")
+    process = python(IN_WORKFLOW.replace("ENDING", "pass"), cwd=folder)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.fullmatch(r"error: logs\S*: Not a directory: correct the path .*\n", err), err
+
+
+def test_places_are_looked_at_before_anything_is_written(tmp_path: Path) -> None:
+    check_writable([str(tmp_path / "made/later/x.json")])
+    (tmp_path / "logs").write_text("a file")
+    with pytest.raises(DataError, match=r"logs: is a file, and results or logs go below it"):
+        check_writable([str(tmp_path / "logs/list.log")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["logs"]
+
+
 # What is open
 
 
@@ -642,6 +692,62 @@ def test_open_work_adds_up_over_what_is_finished(tmp_path: Path) -> None:
 def test_an_evaluation_is_finished_with_its_score(tmp_path: Path) -> None:
     evaluation = evaluated(tmp_path, Cell("m", "d", 1, "eval"))
     assert not scored(tmp_path, evaluation)
-    accuracy = files.results(tmp_path, evaluation).with_name("accuracy.json")
-    accuracy.write_text(json.dumps({}))
+    accuracy = files.accuracy(tmp_path, evaluation)
+    whole = compute_accuracy(get_policy("adhere"), [], [], JudgeRun()).model_dump()
+    write_json(accuracy, whole)
     assert scored(tmp_path, evaluation)
+    assert not score_damaged(tmp_path, evaluation)
+    for damaged in (None, {}, whole | {"CSR": {"rate": 17, "followed": 9, "scored": 10}}):
+        write_json(accuracy, damaged)
+        assert not scored(tmp_path, evaluation)
+        assert score_damaged(tmp_path, evaluation)
+
+
+DAMAGED_RUN_CONFIGS = [
+    "null",
+    "[]",
+    "{",
+    '{"datasets": [5]}',
+    '{"datasets": {"eval": [5]}}',
+    '{"datasets": {"eval": {"pending": "x"}}}',
+    '{"datasets": {"eval": {"pending": null}}}',
+    '{"datasets": {"eval": {"errors": ["budget"]}}}',
+    '{"datasets": {}}',
+]
+DAMAGED_JUDGE_RUNS = ["null", "[]", "{", '{"retryable": "x"}', '{"retryable": -1}', '{"judge": 1}']
+
+
+@pytest.mark.parametrize("content", DAMAGED_RUN_CONFIGS)
+def test_a_damaged_record_of_predictions_is_none(tmp_path: Path, content: str) -> None:
+    cell = Cell("m", "d", 1, "eval")
+    evaluated(tmp_path, cell)
+    assert recorded(tmp_path, cell) == {"pending": 0}
+    files.run_config(tmp_path, cell).write_text(content)
+    assert recorded(tmp_path, cell) is None
+    assert open_work(tmp_path, [cell], []) is None
+    # Without a journal it is another's file, which costs something to make again.
+    assert not prediction_unrecorded(tmp_path, cell)
+    files.prediction_journal(tmp_path, cell).touch()
+    assert prediction_unrecorded(tmp_path, cell)
+
+
+@pytest.mark.parametrize("content", DAMAGED_JUDGE_RUNS)
+def test_a_damaged_record_of_judging_is_none(tmp_path: Path, content: str) -> None:
+    evaluation = evaluated(tmp_path, Cell("m", "d", 1, "eval"), retryable=1)
+    files.judge_run(files.results(tmp_path, evaluation)).write_text(content)
+    assert retryable_verdicts(tmp_path, evaluation) == 0
+    assert open_work(tmp_path, [], [evaluation]) is None
+    assert not judging_unrecorded(tmp_path, evaluation)
+    files.judge_journal(tmp_path, evaluation).touch()
+    assert judging_unrecorded(tmp_path, evaluation)
+
+
+@pytest.mark.parametrize("content", ["null", "[1]", "{", '{"a": 1}'])
+def test_damaged_names_of_attempts_are_none(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "attempts.json"
+    path.write_text(content)
+    attempts = Attempts(path, again=True)
+    assert attempts.of(Path("a"), 0) == ""
+    name = attempts.of(Path("a"), 1)
+    attempts.save()
+    assert Attempts(path, again=False).of(Path("a"), 0) == name

@@ -1,5 +1,6 @@
 """The workflow as a person uses it: Snakemake in a temporary copy, a mock behind the models."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -508,6 +509,48 @@ def test_a_deleted_file_comes_back(
     assert called.code == 0, called.text
     assert called.jobs == {**jobs, "aggregate": 1, "all": 1}
     assert (finished.root / deleted).read_bytes() == before
+    assert mock.stats().requests == 0
+    assert finished.plan().idle
+
+
+RUN_CONFIG = "results/prediction/alpha__plain/run1/run_config.json"
+JUDGED = "results/scores/alpha__plain/run1_strict/tiny"
+
+
+@pytest.mark.parametrize(
+    ("damaged", "content", "jobs", "reason"),
+    [
+        (RUN_CONFIG, '{"datasets": [5]}', {"predict": 1, "judge": 1, "score": 1}, "run_config"),
+        (RUN_CONFIG, None, {"predict": 1, "judge": 1, "score": 1}, "run_config_damaged_or_gone"),
+        (f"{JUDGED}/judge_run.json", "null", {"judge": 1, "score": 1}, "judge_run_damaged"),
+        (f"{JUDGED}/judge_run.json", None, {"judge": 1, "score": 1}, "judge_run_damaged_or_gone"),
+        (f"{JUDGED}/accuracy.json", "null", {"score": 1}, "score_damaged"),
+        (f"{JUDGED}/accuracy.json", "a folder", {"score": 1}, "score_damaged"),
+    ],
+)
+def test_a_damaged_file_is_made_again(
+    finished: WorkflowProject,
+    mock: RunningMock,
+    damaged: str,
+    content: str | None,
+    jobs: dict[str, int],
+    reason: str,
+) -> None:
+    path = finished.root / damaged
+    before = path.read_bytes()
+    path.unlink()
+    if content == "a folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    called = finished.snakemake()
+    assert called.code == 0, called.text
+    assert called.jobs == {**jobs, "aggregate": 1, "all": 1}
+    assert reason in called.text
+    again, first = json.loads(path.read_bytes()), json.loads(before)
+    for key in ("duration_s", "tokens"):  # nothing was asked
+        again.pop(key, None), first.pop(key, None)
+    assert again == first
     assert mock.stats().requests == 0
     assert finished.plan().idle
 

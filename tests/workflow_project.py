@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,11 +52,18 @@ class WorkflowProject:
     root: Path
 
     def snakemake(
-        self, *arguments: str, env: Mapping[str, str | None] | None = None, cores: int = 2
+        self,
+        *arguments: str,
+        env: Mapping[str, str | None] | None = None,
+        cores: int = 2,
+        through: Sequence[str] = (),
     ) -> Called:
-        """Run Snakemake to its end; ``env`` adds variables, None removes one."""
+        """Run Snakemake to its end; ``env`` adds variables, None removes one.
+
+        ``through`` is a command that starts it.
+        """
         done = subprocess.run(
-            self.command(*arguments, cores=cores),
+            [*through, *self.command(*arguments, cores=cores)],
             cwd=self.root,
             env=self.environment(env),
             stdin=subprocess.DEVNULL,

@@ -124,13 +124,14 @@ def _problem(
         text = str(first["msg"]).removeprefix("Value error, ")
         # Messages of our own about a whole section say what they found themselves.
         return text if isinstance(found, Mapping) else f"found {_shown(path, found)}: {text}"
-    wishes = list(dict.fromkeys(_wish(entry) for entry in entries))
+    wishes = list(dict.fromkeys(wish(entry) for entry in entries))
     verb = "must" if wishes[0].startswith("not ") else "must be"
     guess = _guess(entries, found)
     return f"found {_shown(path, found)}: {verb} {' or '.join(wishes)}{guess}"
 
 
-def _wish(entry: ErrorDetails) -> str:
+def wish(entry: ErrorDetails) -> str:
+    """Say what one of pydantic's errors asks for."""
     context = entry.get("ctx", {})
     if entry["type"] in _LIMITS:
         words, key = _LIMITS[entry["type"]]

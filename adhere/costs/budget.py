@@ -17,7 +17,7 @@ from adhere.costs.ledger import Amount, Ledger
 from adhere.costs.money import cost, price_list, rounded
 from adhere.costs.spent import spent_below
 from adhere.costs.tokens import Tokens, tokens_of
-from adhere.errors import ConfigError
+from adhere.errors import BudgetError, ConfigError
 from adhere.plan import Cell, Evaluation
 
 # The kind of failure, and the reason of verdicts, that were not asked for.
@@ -129,10 +129,13 @@ def spent_so_far(project: Project, budget: Budget) -> tuple[Amount, set[str]]:
     """Return what API models and judges took below the results folder, from the journals.
 
     Second, the names of those whose tokens cannot be counted in the budget's money, since they
-    have no prices (any more).
+    have no prices (any more). Raises BudgetError where a journal cannot be read.
     """
     prices, total, unpriced = price_list(project), Amount(), set[str]()
-    for spent in spent_below(project.root / project.config.results_root):
+    account = spent_below(project.root / project.config.results_root)
+    if account.unread:
+        raise BudgetError("budget: what is spent cannot be counted: " + "\n".join(account.unread))
+    for spent in account.spent:
         if _is_local(project, spent.payee):
             continue
         stated = prices.of(spent.payee)

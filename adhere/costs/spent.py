@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from adhere.costs.tokens import Tokens, total
-from adhere.existing import existing_journals
-from adhere.jsonio import lines, loads
+from adhere.existing import existing_journals, unreadable_folders
+from adhere.jsonio import clean_text, lines, loads
 from adhere.plan import Cell, Evaluation
 
 
@@ -23,12 +23,34 @@ class Spent:
     tokens: Tokens
 
 
-def spent_below(root: Path) -> Iterator[Spent]:
-    """Yield the account of every journal below a results folder, in a fixed order."""
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the journals hold; ``unread`` is a sentence for each that cannot be read, or for
+    its folder."""
+
+    spent: tuple[Spent, ...]
+    unread: tuple[str, ...]
+
+
+def spent_below(root: Path) -> Account:
+    """Return the account of every journal below a results folder, in a fixed order."""
+    spent, errors = [], unreadable_folders(root)
     for payee, path in existing_journals(root):
-        tokens = tally(path.read_bytes())
+        try:
+            tokens = tally(path.read_bytes())
+        except OSError as error:
+            errors.append(error)
+            continue
         if tokens.calls:
-            yield Spent(payee, tokens)
+            spent.append(Spent(payee, tokens))
+    return Account(tuple(spent), tuple(map(_unread, errors)))
+
+
+def _unread(error: OSError) -> str:
+    return clean_text(
+        f"{error.filename}: cannot be read: {error.strerror}: tokens in it are not known; correct "
+        "the path or its rights"
+    )
 
 
 def tally(raw: bytes) -> Tokens:

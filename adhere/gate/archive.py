@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from adhere import files, jsonio
-from adhere.data import Row, load_rows
+from adhere.data import Row
+from adhere.derived import read_record
 from adhere.errors import DataError
 from adhere.gate.keys import constraint_keys, item_keys
 from adhere.names import unlimited
 from adhere.plan import Evaluation
 from adhere.scoring.accuracy import Accuracy, outcomes
 from adhere.scoring.found import found, title
-from adhere.scoring.parse import parse_results
 from adhere.scoring.policies import Outcome, Verdict, get_policy
-from adhere.scoring.provenance import read_record
 from adhere.scoring.records import Cell
+from adhere.scoring.results import read_results
 
 UNLABELLED, MODEL, AMBIGUOUS, FAULTY = (
     "unlabelled",
@@ -109,8 +109,8 @@ def _failures(root: Path, evaluation: Evaluation) -> Iterable[tuple[Entry | None
     """
     path = files.results(root, evaluation)
     policy = get_policy(read_record(files.accuracy(root, evaluation), Accuracy).policy)
-    rows = load_rows(path)
-    items = parse_results(rows, str(path))
+    judged = read_results(path)
+    rows, items = judged.rows, judged.items
     accounted = outcomes(policy, items)
     for name, row, item, verdicts in zip(item_keys(rows), rows, items, accounted, strict=True):
         keys = constraint_keys(row["constraints"])

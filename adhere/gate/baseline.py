@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from adhere import jsonio
+from adhere.derived import Record as Validated
+from adhere.derived import read_record
 from adhere.errors import DataError
 from adhere.gate.record import Made, Record, Subject
 from adhere.names import unlimited
-from adhere.scoring.provenance import Record as Validated
-from adhere.scoring.provenance import read_record
 
 
 class StoredItem(Validated):

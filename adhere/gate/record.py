@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from adhere import files
-from adhere.data import JUDGED, Row, load_rows
+from adhere.data import JUDGED, Row
+from adhere.derived import read_record
 from adhere.errors import DataError
 from adhere.gate.keys import constraint_keys, item_keys
 from adhere.jsonio import fingerprint
 from adhere.plan import Evaluation
 from adhere.scoring.accuracy import GROUPS, Accuracy, outcomes, passes
 from adhere.scoring.found import found, title
-from adhere.scoring.parse import parse_results
 from adhere.scoring.policies import Policy, Verdict, get_policy
-from adhere.scoring.provenance import read_record
 from adhere.scoring.records import Item as ScoredItem
+from adhere.scoring.results import read_results
 
 # One letter a run.
 FOLLOWED, VIOLATED, NOT_APPLICABLE, UNSCORED = "1", "0", "-", "?"
@@ -161,8 +161,8 @@ def _differences(one: Made, other: Made) -> str:
 
 
 def _run(path: Path, policy: Policy) -> list[Item]:
-    rows = load_rows(path)
-    items = parse_results(rows, str(path))
+    judged = read_results(path)
+    rows, items = judged.rows, judged.items
     accounted = outcomes(policy, items)
     return [
         Item(

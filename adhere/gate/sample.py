@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from adhere import files
 from adhere.config import Spotcheck
-from adhere.data import JUDGED, Row, load_rows
+from adhere.data import JUDGED, Row
+from adhere.derived import read_record
 from adhere.gate.keys import constraint_keys, item_keys
 from adhere.gate.record import Subject
 from adhere.jsonio import fingerprint
 from adhere.plan import Evaluation
 from adhere.scoring.accuracy import Accuracy, outcomes
 from adhere.scoring.found import title
-from adhere.scoring.parse import parse_results
 from adhere.scoring.policies import Policy, Verdict, get_policy
-from adhere.scoring.provenance import read_record
 from adhere.scoring.records import Cell
+from adhere.scoring.results import read_results
 
 
 class Stratum(NamedTuple):
@@ -78,8 +78,8 @@ def population(root: Path, evaluations: Iterable[Evaluation], seed: int) -> Popu
 
 
 def _units(path: Path, policy: Policy, subject: Subject, run: tuple[int, int]) -> Iterable[Unit]:
-    rows = load_rows(path)
-    items = parse_results(rows, str(path))
+    judged = read_results(path)
+    rows, items = judged.rows, judged.items
     accounted = outcomes(policy, items)
     for name, row, item, verdicts in zip(item_keys(rows), rows, items, accounted, strict=True):
         if item.response != "ok":

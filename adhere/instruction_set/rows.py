@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adhere.data import Row, check_constraint, check_rule
-from adhere.errors import DataError
+from adhere.errors import DataError, reason
 from adhere.instruction_set.form import Constraint, Defaults, Item, Provenance
 from adhere.instruction_set.read import Placed, ReadSet, refuse
 from adhere.jsonio import dumps
@@ -268,7 +268,7 @@ def _template(read: ReadSet) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{read.path}: defaults.judge_template: {path} cannot be read: {error}"
+            f"{read.path}: defaults.judge_template: {path} cannot be read: {reason(error)}"
         ) from None
     for placeholder in ("{requirement}", "{response}"):
         if text.count(placeholder) != 1:

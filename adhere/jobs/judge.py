@@ -15,6 +15,7 @@ from adhere.client import ChatClient
 from adhere.config import Project
 from adhere.costs.budget import BUDGET, Allowance, MeteredClient, judge_allowance
 from adhere.data import Row
+from adhere.derived import REMEDY
 from adhere.errors import BudgetError, ConfigError, DataError, EndpointError
 from adhere.gpus import Request
 from adhere.jobs.endpoints import engine_spec, judge_endpoint, wanted_locally, with_client
@@ -86,7 +87,7 @@ def joined(path: Path, predictions: Sequence[Row], reference: Sequence[Row] | No
     try:
         return align(predictions, reference)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise DataError(f"{path}: {error}. {REMEDY}") from None
 
 
 def describe(judge: Judge) -> dict[str, Any]:

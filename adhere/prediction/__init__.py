@@ -2,6 +2,7 @@
 
 from adhere.prediction.model import Mode, mode_of
 from adhere.prediction.read import read_predictions
+from adhere.prediction.record import recorded
 from adhere.prediction.recordings import with_recordings
 from adhere.prediction.stage import (
     Places,
@@ -10,7 +11,6 @@ from adhere.prediction.stage import (
     asks_model,
     collect,
     make_task,
-    recorded,
     run_tasks,
     task_of,
     unanswered,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from adhere.data import Row, label, load_rows
+from adhere.derived import remedied
 from adhere.errors import DataError
 from adhere.kept import wrong_output
 
@@ -12,7 +13,8 @@ def read_predictions(path: Path) -> list[Row]:
 
     Raises DataError naming file, item and key.
     """
-    rows = load_rows(path)
+    with remedied(path):
+        rows = load_rows(path)
     for index, row in enumerate(rows):
         place = f"{path}: {label(index, row)}"
         if "output" not in row:

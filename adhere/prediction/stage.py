@@ -16,15 +16,15 @@ from adhere.costs.budget import BUDGET
 from adhere.data import Dataset, Row, given, is_recorded, label, load_cached, occurrences
 from adhere.errors import BudgetError, DataError, EndpointError
 from adhere.journal import Journal, read
-from adhere.jsonio import fingerprint, read_json, write_json
+from adhere.jsonio import fingerprint, write_json
 from adhere.kept import wrong_answer_line
-from adhere.locks import folder_lock
 from adhere.names import unlimited
 from adhere.plan import Cell
 from adhere.prediction.answer import Output, is_failed, is_pending
 from adhere.prediction.asking import ask
 from adhere.prediction.live import run_live
 from adhere.prediction.model import Mode, mode_of
+from adhere.prediction.record import record
 from adhere.prediction.recordings import recorded_output, with_recordings
 from adhere.progress import Progress
 from adhere.workers import drain
@@ -216,7 +216,7 @@ def collect(task: Task, engine: dict[str, Any], attempt: str = "") -> dict[str, 
         _LOG.warning("warning: %s", warning)
     write_json(task.places.prediction, rows)
     if task.places.run_config is not None:
-        _update_run_config(task, task.places.run_config, report, engine)
+        record(task.places.run_config, task.cell.dataset, _run_config(task, engine), report)
     return report
 
 
@@ -262,10 +262,9 @@ def _warnings(task: Task, outputs: Sequence[Output]) -> list[str]:
     return warnings
 
 
-def _update_run_config(
-    task: Task, path: Path, report: dict[str, Any], engine: dict[str, Any]
-) -> None:
-    content: dict[str, Any] = {
+def _run_config(task: Task, engine: dict[str, Any]) -> dict[str, Any]:
+    """Return what run_config.json says of all its datasets."""
+    return {
         "model": task.cell.model,
         "mode": task.cell.mode,
         "run": task.cell.run,
@@ -273,23 +272,4 @@ def _update_run_config(
         "identity": dict(task.mode.identity),
         "sampled": task.mode.sampled,
         "engine": engine,
-        "datasets": {},
     }
-    with folder_lock(path.parent):
-        known = read_json(path) if path.exists() else {}
-        # Each dataset says what it was predicted with; above stands what was used last.
-        content["datasets"] = known.get("datasets", {})
-        if known.get("hash") == task.mode.hash:
-            content["engine"] = engine or known["engine"]
-        content["datasets"][task.cell.dataset] = report
-        write_json(path, content)
-
-
-def recorded(root: Path, cell: Cell) -> dict[str, Any] | None:
-    """Return what run_config.json says of a cell whose prediction file exists, else None."""
-    path = files.run_config(root, cell)
-    if not path.exists() or not files.prediction(root, cell).exists():
-        return None
-    content = read_json(path)
-    report = content.get("datasets", {}).get(cell.dataset) if isinstance(content, dict) else None
-    return report if isinstance(report, dict) else None

@@ -4,13 +4,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from adhere.derived import read_record
 from adhere.errors import DataError
-from adhere.existing import existing_scores
+from adhere.existing import existing_scores, unreadable_folders
 from adhere.jsonio import clean_text
 from adhere.names import unlimited
 from adhere.scoring.accuracy import Accuracy
-from adhere.scoring.provenance import read_record
 
+# What to do about a table beside a score: it is made with the score.
+RESCORE = "delete the accuracy.json beside it and give the same command again, which is free"
 _RUN_FOLDER = re.compile(r"run([0-9]{1,9})_(.+)", re.DOTALL)
 
 
@@ -76,7 +78,10 @@ def collect(results_root: Path) -> Collected:
     run already read, is left out and named: one bad file never blocks the others.
     """
     found: dict[tuple[GroupKey, Names], RunScore] = {}
-    problems: list[str] = []
+    problems = [
+        f"left out: {error.filename}: cannot be read: {error.strerror}: correct its rights"
+        for error in unreadable_folders(results_root)
+    ]
     for path in sorted(existing_scores(results_root)):
         try:
             score = _read(path, results_root)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adhere.errors import reason
 from adhere.jsonio import clean_text
-from adhere.reporting.collect import RunScore
+from adhere.reporting.collect import RESCORE, RunScore
 from adhere.scoring.verdicts import NAMES, SCHEMA, TEAM
 
 VERDICTS = "verdicts.parquet"
@@ -33,9 +34,8 @@ def combine_verdicts(runs: Iterable[RunScore], results_root: Path, target: Path)
                 try:
                     table = _named(_read(path), run)
                 except (OSError, KeyError, pa.ArrowException) as error:
-                    reason = "no such file" if isinstance(error, FileNotFoundError) else error
                     name = clean_text(run.path.with_name(VERDICTS).as_posix())
-                    problems.append(f"verdicts left out: {name}: {reason}: score the run again")
+                    problems.append(f"verdicts left out: {name}: {reason(error)}: {RESCORE}")
                 else:
                     writer.write_table(table)
         temporary.replace(target)

@@ -12,7 +12,7 @@ from adhere.costs.spent import spent_below
 from adhere.costs.tokens import Tokens
 from adhere.plan import Cell
 from adhere.reporting.rows import grouped
-from adhere.reporting.table import EMPTY, render
+from adhere.reporting.table import EMPTY, one_line, render
 
 _HEADERS = ("stage", "asked", "calls", "prompt", "cached", "completion", "reasoning", "cost")
 
@@ -53,19 +53,36 @@ class Expense:
         }
 
 
-def expenses(results_root: Path, prices: PriceList) -> list[Expense]:
+@dataclass(frozen=True, slots=True)
+class Expenses:
+    """What the results took; ``unread`` is a sentence for each journal that cannot be read."""
+
+    known: tuple[Expense, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def expenses(results_root: Path, prices: PriceList) -> Expenses:
     """Return what every journal below a results folder took, at today's prices."""
     found = []
-    for spent in spent_below(results_root):
+    account = spent_below(results_root)
+    for spent in account.spent:
         judge = None if isinstance(spent.payee, Cell) else spent.payee.judge
         cell = spent.payee if isinstance(spent.payee, Cell) else spent.payee.cell
         place = (cell.model, cell.mode, cell.run, judge, cell.dataset)
         found.append(Expense(*place, spent.tokens, prices.of(spent.payee)))
-    return found
+    return Expenses(tuple(found), account.unread)
 
 
-def render_expenses(expenses: Sequence[Expense]) -> str:
-    """Return the table of ``summary.md``: a line for each model and judge that replied."""
+def render_expenses(found: Expenses) -> str:
+    """Return the section of ``summary.md``; empty without a journal."""
+    parts = [_table(found.known)] if found.known else []
+    if found.unread:
+        parts.append("".join(f"- Not counted: {one_line(text)}\n" for text in found.unread))
+    return "\n".join(parts)
+
+
+def _table(expenses: Sequence[Expense]) -> str:
+    """Return a line for each model and judge that replied."""
     lines = [
         _line(*asked, same)
         for asked, same in sorted(

@@ -7,7 +7,7 @@ from adhere import files
 from adhere.csv_table import read_csv, write_csv
 from adhere.errors import DataError
 from adhere.jsonio import clean_text
-from adhere.reporting.collect import RunScore
+from adhere.reporting.collect import RESCORE, RunScore
 from adhere.scoring.items import HEADERS
 
 ITEMS = "items.csv"
@@ -34,7 +34,7 @@ def _lines(
             rows = read_csv(files.items(results_root / run.path))
             lines = [[row[header] for header in HEADERS] for row in rows]
         except (DataError, KeyError) as error:
-            problems.append(clean_text(f"items left out: {error}: score the run again"))
+            problems.append(clean_text(f"items left out: {error}: {RESCORE}"))
             continue
         named = [names.dataset, names.model, names.mode, str(names.run), names.judge]
         yield from (named + line for line in lines)

@@ -45,8 +45,8 @@ def render_summary(summary: Summary) -> str:
     if notices := (*summary.warnings, *summary.problems):
         parts.append("## Warnings\n\n" + "".join(f"- {one_line(text)}\n" for text in notices))
     parts += [part for group in summary.groups for part in _group(group)] or [_NOTHING]
-    if summary.expenses:
-        parts.append("## Tokens and cost\n\n" + render_expenses(summary.expenses))
+    if took := render_expenses(summary.expenses):
+        parts.append("## Tokens and cost\n\n" + took)
     return "\n".join([*parts, _LEGEND] if summary.groups else parts)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from adhere.reporting.collect import Collected, GroupKey, RunScore
-from adhere.reporting.expenses import Expense
+from adhere.reporting.expenses import Expenses
 from adhere.reporting.rows import Coverage, Expected, Row, grouped, rows_of, short
 
 # A warning shared by more models than this is given with their number.
@@ -34,12 +34,10 @@ class Summary:
     warnings: tuple[str, ...]
     problems: tuple[str, ...]
     groups: tuple[Group, ...]
-    expenses: tuple[Expense, ...]
+    expenses: Expenses
 
 
-def summarise(
-    collected: Collected, expected_runs: Expected | None, expenses: Sequence[Expense] = ()
-) -> Summary:
+def summarise(collected: Collected, expected_runs: Expected | None, expenses: Expenses) -> Summary:
     """Group and average what was collected; ``expected_runs`` as for ``aggregate``."""
     groups = grouped(collected.runs, lambda run: run.key)
     ordered = sorted(groups, key=_order)
@@ -57,7 +55,7 @@ def summarise(
             )
             for key in ordered
         ),
-        expenses=tuple(expenses),
+        expenses=expenses,
     )
 
 
@@ -81,7 +79,8 @@ def document(summary: Summary) -> dict[str, Any]:
             }
             for group in summary.groups
         ],
-        "expenses": [expense.document() for expense in summary.expenses],
+        "expenses": [expense.document() for expense in summary.expenses.known],
+        "expenses_not_counted": list(summary.expenses.unread),
     }
 
 

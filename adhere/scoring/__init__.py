@@ -4,13 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from adhere import jsonio
-from adhere.data import load_rows
 from adhere.scoring.accuracy import Accuracy, compute_accuracy, outcomes
 from adhere.scoring.items import write_items
-from adhere.scoring.parse import parse_results
 from adhere.scoring.policies import POLICIES, get_policy
-from adhere.scoring.provenance import read_judge_run
-from adhere.scoring.verdicts import verdict_table, write_verdicts
+from adhere.scoring.results import read_results
 
 __all__ = ["POLICIES", "Accuracy", "get_policy", "score_file"]
 
@@ -28,18 +25,20 @@ def score_file(
     where ``table`` names one, one row per item as CSV. Names, checksum and hashes come from the
     ``judge_run.json`` beside ``results``.
 
-    Raises ConfigError for an unknown policy and DataError for a malformed file, naming item,
-    constraint and key.
+    Raises ConfigError for an unknown policy and DataError for a malformed file (see
+    ``read_results``).
     """
     chosen = get_policy(policy)
-    rows = load_rows(results)
-    items = parse_results(rows, str(results))
-    accounted = outcomes(chosen, items)
-    scores = compute_accuracy(chosen, items, accounted, read_judge_run(results))
+    judged = read_results(results)
+    accounted = outcomes(chosen, judged.items)
+    scores = compute_accuracy(chosen, judged.items, accounted, judged.run)
     if verdicts is not None:
-        write_verdicts(verdicts, verdict_table(items, accounted, scores))
+        # Imported here: reading a score, which planning does, need not load what writes tables.
+        from adhere.scoring.verdicts import verdict_table, write_verdicts
+
+        write_verdicts(verdicts, verdict_table(judged.items, accounted, scores))
     if table is not None:
-        write_items(table, rows, items, accounted, chosen)
+        write_items(table, judged.rows, judged.items, accounted, chosen)
     document = scores.model_dump()
     jsonio.write_json(accuracy, document)
     return document

@@ -1,47 +1,75 @@
 """The contract of ``accuracy.json`` and how it is computed from results."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from adhere import labels
+from adhere.derived import Count, Record
 from adhere.names import unlimited
 from adhere.scoring.metrics import Tally, item_passes, mean
 from adhere.scoring.policies import Outcome, Policy, Verdict, account
-from adhere.scoring.provenance import JudgeRun, PredictionInfo, Record
+from adhere.scoring.provenance import JudgeRun, PredictionInfo
 from adhere.scoring.records import NOT_ASKED, Cell, Item
 
 DIMENSIONS = tuple(labels.DIMENSIONS.values())
 TYPES = tuple(labels.TYPES.values())
 # What a team's instruction set tells apart.
 GROUPS = ("category", "severity", "level", "rule", "scenario")
+# How far a rate that was written with fewer digits may be from its counts.
+_ROUNDING = 1e-6
 
 
-class Rate(Record):
-    """A rate over constraints, a fraction of 1; None where nothing was scored."""
+class Fraction(Record):
+    """A rate as a fraction of 1, then its two counts, the part and the whole.
 
-    rate: float | None
-    followed: int
-    scored: int
-
-
-class ItemRate(Record):
-    """ISR, a fraction of 1; None where no item was counted."""
+    The rate is None where the whole is 0. A record whose rate is another is damaged.
+    """
 
     rate: float | None
-    passed: int
-    counted: int
+
+    @model_validator(mode="after")
+    def _is_part_of_whole(self) -> Self:
+        (part_name, part), (whole_name, whole) = list(self)[1:]
+        if whole:
+            right = self.rate is not None and math.isclose(
+                self.rate, part / whole, abs_tol=_ROUNDING
+            )
+        else:
+            right = self.rate is None
+        if part > whole or not right:
+            raise ValueError(
+                f"rate: found {self.rate}, {part_name} {part} and {whole_name} {whole}; allowed: "
+                f"{part_name} / {whole_name}, between 0 and 1, or null of 0"
+            )
+        return self
+
+
+class Rate(Fraction):
+    """A rate over constraints; None where nothing was scored."""
+
+    followed: Count
+    scored: Count
+
+
+class ItemRate(Fraction):
+    """ISR; None where no item was counted."""
+
+    passed: Count
+    counted: Count
 
 
 class Coverage(Record):
     """Constraints by what became of them: expected = scored + not_applicable + unscored."""
 
-    expected: int
-    scored: int
-    not_applicable: int
-    unscored: int
+    expected: Count
+    scored: Count
+    not_applicable: Count
+    unscored: Count
 
 
 class Responses(Record):
@@ -50,10 +78,10 @@ class Responses(Record):
     ``truncated`` counts those of the ok ones that ended at the token limit.
     """
 
-    ok: int
-    empty_or_failed: int
-    truncated: int
-    pending: int
+    ok: Count
+    empty_or_failed: Count
+    truncated: Count
+    pending: Count
 
 
 class Dataset(Record):
@@ -63,12 +91,11 @@ class Dataset(Record):
     sha256: str | None
 
 
-class StepDeviation(Record):
+class StepDeviation(Fraction):
     """Steps of trajectories that break a constraint / all their steps."""
 
-    rate: float | None
-    broken: int
-    steps: int
+    broken: Count
+    steps: Count
 
 
 class Accuracy(Record):
@@ -95,22 +122,22 @@ class Accuracy(Record):
     isolation: str | None
     prediction: PredictionInfo
     demo: bool
-    rows: int
+    rows: Count
     CSR: Rate
     ISR: ItemRate
     by_dimension: dict[str, Rate]
     by_type: dict[str, Rate]
     meta: Rate
     coverage: Coverage
-    failure_stats: dict[str, int]
+    failure_stats: dict[str, Count]
     responses: Responses
-    response_failures: dict[str, int]
-    retryable: int
+    response_failures: dict[str, Count]
+    retryable: Count
     warnings: list[str]
     comparable: bool = True
-    item_mean: float | None = None
+    item_mean: Annotated[float, Field(ge=0, le=1)] | None = None
     groups: dict[str, dict[str, Rate]] = Field(default_factory=dict)
-    failure_modes: dict[str, int] = Field(default_factory=dict)
+    failure_modes: dict[str, Count] = Field(default_factory=dict)
     step_deviation: StepDeviation | None = None
 
 

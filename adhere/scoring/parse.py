@@ -61,18 +61,25 @@ def _item(row: Mapping[str, Any], place: _Place) -> Item:
     if wrong := wrong_output(row.get("output")):
         raise place.error(*wrong)
     response, failure, truncated = _response(row["output"])
+    cells = tuple(
+        _cell(constraint, _Place(place.file, place.item, row, position))
+        for position, constraint in enumerate(constraints)
+    )
+    steps = _count(row, "trajectory_steps", place)
+    broken = len({n for cell in cells for n in cell.broken_steps})
+    if broken > (steps or 0):
+        raise place.error(
+            "trajectory_steps", steps, f"at least {broken}, the steps that are broken"
+        )
     return Item(
         position=place.item,
         id=_id(row, place),
         response=response,
         failure=failure,
         truncated=truncated,
-        cells=tuple(
-            _cell(constraint, _Place(place.file, place.item, row, position))
-            for position, constraint in enumerate(constraints)
-        ),
+        cells=cells,
         scenario=_text(row, "scenario", place),
-        steps=_count(row, "trajectory_steps", place),
+        steps=steps,
     )
 
 

@@ -1,40 +1,13 @@
 """The ``judge_run.json`` beside a ``results.json``; published trees have none."""
 
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator
 
-from adhere import jsonio
-from adhere.errors import DataError
+from adhere.derived import Count, Provenance, read_record
 
 JUDGE_RUN = "judge_run.json"
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-class Record(BaseModel):
-    """Base of records read from JSON: types are strict, keys not named here are ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
-
-
-class Provenance(Record):
-    """A record in which null and a missing key both mean unknown."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_nulls(cls, value: object) -> object:
-        if isinstance(value, dict):
-            return {key: element for key, element in value.items() if element is not None}
-        return value
 
 
 class JudgeInfo(Provenance):
@@ -45,11 +18,15 @@ class JudgeInfo(Provenance):
 
 
 class DatasetInfo(Provenance):
-    """Which dataset; ``sha256`` is over its parsed content, ``limit`` None for all its items."""
+    """Which dataset; ``sha256`` is over its parsed content, ``limit`` None for all its items.
+
+    ``items`` is how many of them were judged.
+    """
 
     name: str | None = None
     sha256: str | None = None
     limit: int | None = None
+    items: Count | None = None
 
 
 class PredictionInfo(Provenance):
@@ -71,6 +48,7 @@ class JudgeRun(Provenance):
     """How a ``results.json`` came about; None is unknown.
 
     ``isolation`` is the level under which checkers ran (in the file with what it allows them).
+    ``counts`` are verdicts and reasons, ``retryable`` how many verdicts a retry could change.
     """
 
     judge: JudgeInfo = JudgeInfo()
@@ -81,6 +59,8 @@ class JudgeRun(Provenance):
     isolation: str | None = None
     warnings: list[str] = Field(default_factory=list)
     demo: bool = False
+    counts: dict[str, Count] = Field(default_factory=dict)
+    retryable: Count = 0
 
     @field_validator("isolation", mode="before")
     @classmethod
@@ -95,19 +75,3 @@ def read_judge_run(results: Path) -> JudgeRun:
     """
     path = results.with_name(JUDGE_RUN)
     return read_record(path, JudgeRun) if path.exists() else JudgeRun()
-
-
-def read_record(
-    path: Path,
-    model: type[_Model],
-    remedy: str = "Remove the file and run the stage that writes it again",
-) -> _Model:
-    """Read one JSON file into a record. Raises DataError naming file, key and what was found."""
-    try:
-        return model.model_validate(jsonio.read_json(path))
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in problem["loc"]) or "top"
-        raise DataError(
-            f"{path}: {key}: found {problem['input']!r:.60}: {problem['msg']}. {remedy}"
-        ) from None

@@ -10,6 +10,8 @@ each stage, named as its rule:
     what all stages of one call share: its targets, its cells and evaluations
 ``datasets``, ``gpus``, ``changes``
     the datasets of a call, its share of the machine, what Snakemake cannot know of its results
+``writable``
+    what is looked at before the first job
 """
 
 from adhere.workflow.view import View, make_view

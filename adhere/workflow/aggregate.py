@@ -7,7 +7,7 @@ from adhere import files
 from adhere.costs.money import price_list
 from adhere.existing import existing_scores
 from adhere.status import open_work
-from adhere.workflow.call import ABOUT_DATA, LOOKING_ON, Call
+from adhere.workflow.call import Call
 from adhere.workflow.score import Scoring
 
 
@@ -42,7 +42,7 @@ class Aggregating:
     def open_work(self) -> str | None:
         """One line that says what may be tried again; None where everything is final."""
         call = self._call
-        if call.targets and call.targets <= LOOKING_ON | ABOUT_DATA:
+        if call.looks_on:
             return None
         return open_work(call.root, call.cells(), call.evaluations())
 

@@ -58,6 +58,11 @@ class Call:
         self.judges = not targets & JUDGED_ALREADY
         self._selection = selection
 
+    @property
+    def looks_on(self) -> bool:
+        """Whether nothing is asked or judged: tables are shown, or datasets written."""
+        return bool(self.targets) and self.targets <= LOOKING_ON | ABOUT_DATA
+
     def cells(self) -> list[Cell]:
         """Return the prediction cells of this call: the selected ones, or those that exist."""
         if self.predicts:

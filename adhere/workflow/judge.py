@@ -4,7 +4,7 @@ from pathlib import Path
 
 from adhere import files
 from adhere.judging import Judge
-from adhere.status import judging_differs, retryable_verdicts
+from adhere.status import judging_differs, judging_unrecorded, retryable_verdicts
 from adhere.workflow.call import Call
 from adhere.workflow.gpus import Gpus
 from adhere.workflow.wildcards import Wildcards, any_of, evaluation_of
@@ -34,7 +34,7 @@ class Judging:
     def changed(self, wildcards: Wildcards) -> list[str]:
         """Evidence that a results file was made otherwise than it would be now.
 
-        So it is, too, where its prediction file is gone.
+        So it is, too, where its prediction file is gone, or its own record.
         """
         call, evaluation = self._call, evaluation_of(wildcards)
         results = files.results(call.root, evaluation)
@@ -46,7 +46,9 @@ class Judging:
         unseen = call.changes.unseen(results)
         differs = unseen and judging_differs(call.plan.project, evaluation, dataset)
         return call.changes.evidence(
-            judge_or_constraints_changed=differs, prediction_file_gone=judged and gone
+            judge_or_constraints_changed=differs,
+            prediction_file_gone=judged and gone,
+            judge_run_damaged_or_gone=judging_unrecorded(call.root, evaluation),
         )
 
     def attempt(self, wildcards: Wildcards) -> str:

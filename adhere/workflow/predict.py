@@ -5,7 +5,7 @@ from pathlib import Path
 from adhere import files
 from adhere.plan import Cell
 from adhere.prediction import mode_of, recorded
-from adhere.status import pending_predictions, prediction_differs
+from adhere.status import pending_predictions, prediction_differs, prediction_unrecorded
 from adhere.workflow.call import Call
 from adhere.workflow.wildcards import Wildcards, any_of, cell_of
 
@@ -33,10 +33,14 @@ class Predicting:
         return mode_of(self._project, wildcards.model, wildcards.mode).text
 
     def changed(self, wildcards: Wildcards) -> list[str]:
-        """Evidence that a prediction file was made otherwise than it would be now."""
+        """Evidence that a prediction file was made otherwise than it would be now, or that its
+        record is gone."""
         cell, changes = cell_of(wildcards), self._call.changes
         unseen = changes.unseen(files.prediction(self._root, cell))
-        return changes.evidence(model_or_inputs_changed=unseen and self._differs(cell))
+        return changes.evidence(
+            model_or_inputs_changed=unseen and self._differs(cell),
+            run_config_damaged_or_gone=prediction_unrecorded(self._root, cell),
+        )
 
     def attempt(self, wildcards: Wildcards) -> str:
         """Parameter that changes when passing failures of a prediction file are tried again."""

@@ -1,7 +1,7 @@
 """Questions of the rule ``score``, which accounts for recorded verdicts."""
 
 from adhere import files
-from adhere.status import policy_differs, scored
+from adhere.status import policy_differs, score_damaged
 from adhere.workflow.call import Call
 from adhere.workflow.wildcards import Wildcards, evaluation_of
 
@@ -23,11 +23,14 @@ class Scoring:
         return [str(files.accuracy(root, evaluation)) for evaluation in self._call.evaluations()]
 
     def changed(self, wildcards: Wildcards) -> list[str]:
-        """Evidence that a score was made under another policy, or that its results file is gone."""
+        """Evidence that a score is to be made again: it was made under another policy, it cannot
+        be read, or its results file is gone."""
         call, evaluation = self._call, evaluation_of(wildcards)
+        accuracy = files.accuracy(call.root, evaluation)
         gone = call.judges and not files.results(call.root, evaluation).exists()
-        unseen = call.changes.unseen(files.accuracy(call.root, evaluation))
-        differs = unseen and policy_differs(call.plan.project, evaluation)
+        unseen = call.changes.unseen(accuracy)
         return call.changes.evidence(
-            policy_changed=differs, results_file_gone=gone and scored(call.root, evaluation)
+            policy_changed=unseen and policy_differs(call.plan.project, evaluation),
+            score_damaged=score_damaged(call.root, evaluation),
+            results_file_gone=gone and accuracy.exists(),
         )
