@@ -104,10 +104,8 @@ def at_the_end(function):
     try:
         return function(), None
     except Exception as error:
-        return (
-            None,
-            f"error: {told(error) or f'unexpected: {type(error).__name__}: {error}'}",
-        )
+        message = told(error) or f"unexpected: {type(error).__name__}: {error}"
+        return None, f"error: {message}"
 
 
 def finish():
