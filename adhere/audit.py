@@ -86,7 +86,8 @@ async def audit(rows: Sequence[Row], pool: CheckerPool) -> list[Finding]:
     async def examine(number: int) -> None:
         found[number] = await _examine(checkers[number], pool)
 
-    width = 2 * pool.workers
+    # No more at once than there are servers: a wait for one would count as the checker's time.
+    width = pool.workers
     await drain([(iter(range(len(checkers))), width)], examine)
     findings = [finding for number in range(len(checkers)) for finding in found[number]]
     # What is broken comes before what may only be strict.

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ SHARED = Path(
 CASES = SHARED / "cases" / "robustness.jsonl"
 PUBLISHED = SHARED / "data" / "agentif" / "published"
 PARITY = Path(__file__).with_name("parity_verdicts.json")
+REPLIES = Path(__file__).with_name("verdict_replies.json")
 
 GOLD: dict[str, list[tuple[str, bool | None]]] = {
     "case and punctuation": [
@@ -86,7 +88,7 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ("Some say yes, others no.\nFinal answer: NO", False),
         ("Yes at first. **Answer:** no", False),
         ("Answer - YES", True),
-        ("The answer is yes. But the rule says no.", True),
+        ("The answer is yes. But the rule says no.", None),
         ("Verdict: NO. On reflection, verdict: YES", True),
         ("Conclusion: No, it has 12 words; yes, 12.", False),
         ("Answer (YES/NO): YES", True),
@@ -148,7 +150,7 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ("False positives are possible", None),
         ("debug=true", None),
         ('"Yes" is the first word of the reply', True),
-        ('"Yes" is its first word. No.', None),
+        ('"Yes" is its first word. No.', False),
         ("This will fail.", None),
     ],
     "neither": [
@@ -303,6 +305,12 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
 )
 def test_gold(text: str, expected: bool | None) -> None:
     assert parse(text) is expected
+
+
+@pytest.mark.parametrize("case", json.loads(REPLIES.read_text("utf-8")), ids=lambda c: c["text"])
+def test_replies_that_were_misread_once(case: dict[str, Any]) -> None:
+    """What a person may read out of them; the opposite is never read."""
+    assert parse(case["text"], cut=case["cut"]) in case["allowed"]
 
 
 @pytest.mark.parametrize(
@@ -485,6 +493,12 @@ GLUED = [
     "-yes",
     "\u200b",
     "<think>",
+    ">\n",
+    '{"verdict":"yes"}\n',
+    "[ ] yes ",
+    "答案是",
+    "but no. ",
+    '"verdict: yes" a ',
 ]
 
 
@@ -495,4 +509,5 @@ def test_time_grows_linearly(unit: str, parser: str) -> None:
     text = unit * (100_000 // len(unit))
     started = time.perf_counter()
     parse(text, parser)
+    parse(text, parser, cut=True)
     assert time.perf_counter() - started < 5

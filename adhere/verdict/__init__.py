@@ -1,31 +1,38 @@
 """Read YES or NO out of a judge's text.
 
 The parser ``adhere`` removes thinking and markup, what is struck out and boxes that are not ticked,
-and blocks of code or quotation beside other text. JSON that begins a line is read by the key that
-names a verdict. Of a text it takes the first of these that decides:
+and blocks of code or quotation beside other text, in which judges show the answer. Of a text it
+takes the first of these that decides:
 
-1. the last line that is nothing but a verdict;
-2. the last labelled verdict whose label begins a sentence ("Verdict: …", "The answer is …",
-   ``"verdict": …``, "结论：…"); not one that is quoted, or asks for the opposite ("Violation: …");
-3. the first token of the text, standing alone, unless a label within a sentence says the opposite;
+1. the last sentence, where it is nothing but a verdict and answers no question ("… is met. YES");
+2. the later of the last line that is nothing but a verdict and the last label that begins a
+   sentence ("Verdict: …", "The answer is …", ``"verdict": …``, "结论：…"), unless a later sentence
+   takes it back; not a label that is quoted, asks for the opposite ("Violation: …") or is about one
+   thing only ("Answer contains emojis: …");
+3. the first token of the text, standing alone, unless a label within a sentence, or a later
+   sentence, says the opposite;
 4. the only kind of verdict word that occurs.
 
-Otherwise there is no verdict. The words are yes/no, 是/否/不是. true/false count as they do, and
-words that mean something else within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like)
-in 1 and 2, but never against them: "NO. The answer is correct, but too long" is NO. "Not
-applicable" counts in 1 and 2, too, and means that there is no verdict. A word does not stand alone
+Otherwise there is no verdict. JSON that begins a line is read by the key that names a verdict, at its
+top before anything below; what is said after it counts for more, and what is said plainly before it
+may not contradict it.
+
+The words are yes/no, 是/否/不是. true/false count as they do, and words that mean something else
+within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like) in 1 and 2, but never against them:
+"NO. The answer is correct, but too long" is NO. "Not applicable" counts in 1 and 2, too, and means
+that there is no verdict. A word does not stand alone
 
 - beside a slash or inside a longer word or name (YES/NO, no-one, NOTE, 是否);
 - in a list of the options ("YES or NO", 是/否), which is taken out beforehand;
 - as "No." before a number, or as the determiner or adjective of the next word ("no emojis",
   "true story"): such a sentence may well mean the opposite;
-- after a negation or a condition ("not a yes", "to earn a yes", 并非“是”), or as the answer to what
-  asks for the opposite ("violation: yes");
+- in a clause with a negation, doubt or condition ("not a yes", "YES would be wrong", 并非“是”), or as
+  the answer to what asks for the opposite ("violation: yes");
 - as a boolean under a JSON key that does not name a verdict ({"has_errors": true}) or in an
   assignment (debug=true).
 
-Of a text whose end is missing only what is complete counts: a line before the last one, a label's
-word or a first token with the end of its sentence.
+Of a text whose end is missing only what opens it counts, where it is complete: its first token with
+the end of the sentence, or a label or a JSON key with its word.
 """
 
 from collections.abc import Callable, Mapping

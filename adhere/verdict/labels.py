@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from adhere.verdict.words import SURE_WORDS, TOKEN, WORDS, any_of, ends_alone, is_inverted
+from adhere.code_regions import Regions
+from adhere.verdict.words import SURE_WORDS, TOKEN, WORDS, any_of, denied, ends_alone, is_inverted
 
 _DECISION = (
     r"verdict|conclusion|judge?ment|decision|determination|ruling"
@@ -49,6 +50,11 @@ _THEREFORE = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|overall|finally|ultimately)\b|因此|所以|综上)[, ]{0,3}"
     r"(?:(?:the|my|final|overall)[ \t]{1,3}){0,3}\W{0,6}\Z"
 )
+# What may stand between a label and its mark without making it about one thing only.
+_PLAIN_FILLER = re.compile(
+    r"(?:[^\w]|\d|\b(?:for|of|to|on|the|this|that|is|was|item|constraint|question|rule|here|final"
+    r"|overall|my|and|number|no|therefore|thus|so|must|be)\b|结果|结论|答案|该|此|最终|要求|约束|的|是|为|应)*"
+)
 _MOST_BEFORE = 40
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|「[^」\n]{1,300}」|『[^』\n]{1,300}』|`[^`\n]{1,300}`"
@@ -75,21 +81,23 @@ class Labelled(NamedTuple):
 
 def labelled(plain: str) -> Iterator[Labelled]:
     """Yield every labelled word that may be a verdict, in order."""
-    quotations: list[tuple[int, int]] | None = None
+    quotations: Regions | None = None
     for label in _LABEL.finditer(plain):
         pattern = _AFTER_PREDICATE if label["noun"] is None and label["whether"] is None else None
         value = (pattern or _AFTER_NOUN).match(plain, label.end())
         if value is None or not ends_alone(plain, value["word"], value.end()):
             continue
         between = plain[label.end() : value.start("word")]
-        if is_inverted(between):
+        if is_inverted(between) or denied(plain, value["word"], value.end()):
             continue
         if quotations is None:
-            quotations = list(_quotations(plain))
-        if any(start < label.start() and value.end() < end for start, end in quotations):
+            quotations = Regions(_quotations(plain))
+        inside = quotations.containing(label.start() - 1)
+        if inside is not None and inside == quotations.containing(value.end()):
             continue
         marked = value["mark"] is not None or (pattern is None and value["dash"] is not None)
-        asks = label["whether"] is not None or "是否" in between
+        asks = label["whether"] is not None or "是否" in between or "?" in between
+        asks = asks or _PLAIN_FILLER.fullmatch(between) is None
         partial = asks or label["noun"] is None or _within(plain, label)
         leads = not asks and _leads(plain, label)
         yield Labelled(value["word"], value.end(), leads, marked, partial)

@@ -26,7 +26,8 @@ def find_objects(text: str) -> list[tuple[Any, int, int]]:
         except (ValueError, RecursionError):
             position = opening.end() + 1
             continue
-        found.append((value, opening.end(), end))
+        if value:  # an empty box to tick is no list
+            found.append((value, opening.end(), end))
         position = end
     return found
 
@@ -42,7 +43,7 @@ def verdict_of(value: Any, read: Read) -> str:
     the opposite (has_errors, violation) never counts.
     """
     if isinstance(value, list):
-        kinds = [verdict_of(element, read) for element in value]
+        kinds = [read(e) if _is_sure(e) else verdict_of(e, read) for e in value]
         return _agreed([kind for kind in kinds if kind])
     if not isinstance(value, dict):
         return ""
@@ -55,7 +56,7 @@ def verdict_of(value: Any, read: Read) -> str:
         if named and rank is DECISION:
             return "none"
     words = [value[key] for key in keys if _is_sure(value[key])]
-    return _kind(words[0], read) if len(words) == 1 and len(value) == 1 else "none"
+    return _kind(words[0], read) if len(words) == 1 and len(value) == 1 else ""
 
 
 def _kind(value: Any, read: Read) -> str:

@@ -14,10 +14,17 @@ SURE: Final = {
 }
 _TRUTH: Final = {"yes": ("true",), "no": ("false",)}
 _SHORT: Final = {
-    "yes": ("y", "pass", "passed", "correct", "对", "对的", "正确", "真", "通过"),
-    "no": ("n", "fail", "failed", "incorrect", "不对", "错", "错误", "不正确", "假", "不通过"),
+    "yes": (
+        "y", "pass", "passed", "correct", "satisfied", "compliant", "followed", "met",
+        "对", "对的", "正确", "真", "通过",
+    ),
+    "no": (
+        "n", "fail", "failed", "incorrect", "not satisfied", "violated", "non-compliant",
+        "noncompliant", "non compliant", "not compliant", "not followed", "not met",
+        "不对", "错", "错误", "不正确", "假", "不通过",
+    ),
     "none": ("n/a", "na", "not applicable", "不适用"),
-}
+}  # fmt: skip
 _CHINESE_YES: Final = ("满足", "符合", "遵循", "遵守")
 _CHINESE_OBJECTS: Final = ("", "要求", "条件", "约束", "规则", "标准", "该要求", "该约束")
 
@@ -50,7 +57,9 @@ TOKEN: Final = re.compile(any_of(SURE["yes"] + SURE["no"] + _TRUTH["yes"] + _TRU
 ALNUM: Final = re.compile(r"[^\W_]+")
 
 _BESIDE_BEFORE = re.compile(r"(?:/[ \t]{0,2}|[0-9a-z][-‐‑'’]|=[ \t]?)\Z")
-_BESIDE_AFTER = re.compile(r"[ \t]{0,2}/|[-‐‑'’][0-9a-z]|[ \t]{0,2}=(?!>)")
+_BESIDE_AFTER = re.compile(r"[ \t]{0,2}(?:/|->|→)|[-‐‑'’][0-9a-z]|[ \t]{0,2}=(?!>)")
+# 是“…” is "is …", and no verdict.
+_COPULA_FOLLOWS = re.compile(r"[“「『‘]")
 _NUMBER_FOLLOWS = re.compile(r"[ \t]{0,3}(?:\.[ \t]{0,3})?#?\d")
 _WORD_FOLLOWS = re.compile(r"[ \t]{1,8}[\"'“‘«*`~]{0,4}(?P<next>[0-9a-z\u00c0-\u1fff]{1,30})")
 # Words that begin a clause, so that the "no" before them is an answer and no determiner.
@@ -59,21 +68,26 @@ _CLAUSE = re.compile(
     r"|given|he|hence|here|however|i|is|it|its|my|our|overall|she|should|since|so|the|there"
     r"|therefore|these|they|this|those|though|thus|unfortunately|was|we|were|while|would|you|your"
 )
-# What may lie between a word and the negation or condition before it.
-_ARTICLE = r"(?:[ \t]{1,3}(?:an?|the|be|say|answer|as|with|been|given))*[ \t]{1,3}[\"'“‘«*`]{0,3}"
+# A negation, doubt or condition in the same clause before a word, and one right after it.
 _DENIED = re.compile(
-    rf"(?:\b(?:not|never|cannot|neither|nor|hardly|without)|n['’]t){_ARTICLE}\Z"
-    rf"|\b(?:earn|get|deserve|merit|warrant|justify|receive|require|(?:would|could|might) be)s?"
-    rf"{_ARTICLE}\Z"
-    r"|(?:不是|并非|不能|不可|无法|不应|不该|没有|并不)(?:回答|给出|判为|判定为|说|算|写)?"
-    r"[\"'“‘「『]{0,3}\Z"
+    r"(?:\b(?:not|never|cannot|neither|nor|hardly|without|impossible|unlikely|tempted|unless"
+    r"|(?<!\bi )would|could|might|if|should)\b|n['’]t\b|['’]d\b|\bno way\b"
+    r"|\b(?:earn|get|deserve|merit|warrant|justify|receive|require|need|be|for)s? an?\b"
+    r"|不是|并非|不可|不能|不会|不应|不该|不认为|无法|没有)[^.;:!?\n。;,]{0,40}\Z"
+    r"|(?:如果|只有|假如|要是)[^.;!?\n。;]{0,40}\Z"
+)
+_DENIED_AFTER = re.compile(
+    r"[\"'”’*`]{0,3}[ \t]{1,3}(?:is not|isn['’]t|is never|would|could|cannot|can['’]t|only if|if"
+    r"|unless|needs|requires|when)\b"
 )
 _INVERTED = re.compile(
     r"(?<!\bno )(?<!without )(?<!没有)(?<!无)"
     r"(?:\bviolat(?:es?|ed|ions?)|\bfail(?:s|ed|ures?)?|\berrors?|\bissues?|\bproblems?"
-    r"|\bmistakes?|\bmissing|\bbroken|违反|违背|不符|错误|问题|缺少|缺失)"
+    r"|\bmistakes?|\bmissing|\bbroken|\bnot \w+|\bnon-?\w+|违反|违背|不符|错误|问题|缺少|缺失)"
     r"[^\n.!;,:?。；，]{0,24}[:?][ \t\"'*`“]{0,6}\Z"
 )
+# A statement about the response: "The response fails the constraint: NO".
+_STATES = re.compile(r"(?:it|this|the|that|its|one|there)\b[^?]*\Z")
 
 
 def stands_alone(plain: str, token: re.Match[str]) -> bool:
@@ -93,13 +107,29 @@ def stands_alone(plain: str, token: re.Match[str]) -> bool:
 def is_denied(plain: str, token: re.Match[str]) -> bool:
     """Whether a word does not mean what it says: it follows a negation or a condition ("not a yes",
     "to earn a yes"), or answers what asks for the opposite ("violation: yes")."""
-    line = plain[max(token.start() - 60, 0) : token.start()].rpartition("\n")[2]
-    return _DENIED.search(line) is not None or _INVERTED.search(line) is not None
+    return _denied(plain, token[0], token.start(), token.end())
+
+
+def denied(plain: str, word: str, end: int) -> bool:
+    """The same of a word that ends at a place."""
+    return _denied(plain, word, end - len(word), end)
+
+
+def _denied(plain: str, word: str, start: int, end: int) -> bool:
+    line = plain[max(start - 60, 0) : start].rpartition("\n")[2]
+    if _DENIED.search(line) or _DENIED_AFTER.match(plain, end):
+        return True
+    if _INVERTED.search(line) is None:
+        return False
+    sentence = re.split(r"[.!;。]", line)[-1].strip()
+    return not (word == "no" and _STATES.match(sentence))
 
 
 def ends_alone(plain: str, word: str, end: int) -> bool:
     """Whether what follows a word leaves it a verdict."""
     if _BESIDE_AFTER.match(plain, end) or (word == "no" and _NUMBER_FOLLOWS.match(plain, end)):
+        return False
+    if not word.isascii() and _COPULA_FOLLOWS.match(plain, end):
         return False
     following = None if word == "yes" else _WORD_FOLLOWS.match(plain, end)
     return following is None or _CLAUSE.fullmatch(following["next"]) is not None
