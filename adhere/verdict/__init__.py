@@ -13,21 +13,21 @@ takes the first of these that decides:
    sentence, says the opposite;
 4. the only kind of verdict word that occurs.
 
-Otherwise there is no verdict. JSON that begins a line is read by the key that names a verdict, at its
-top before anything below; what is said after it counts for more, and what is said plainly before it
-may not contradict it.
+Otherwise there is no verdict. JSON that begins a line is read by the key that names a verdict, at
+its top before anything below; what is said after it counts for more, and what is said plainly
+before it may not contradict it.
 
 The words are yes/no, 是/否/不是. true/false count as they do, and words that mean something else
-within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like) in 1 and 2, but never against them:
-"NO. The answer is correct, but too long" is NO. "Not applicable" counts in 1 and 2, too, and means
-that there is no verdict. A word does not stand alone
+within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like) in 1 and 2, but never against
+them: "NO. The answer is correct, but too long" is NO. "Not applicable" counts in 1 and 2, too, and
+means that there is no verdict. A word does not stand alone
 
 - beside a slash or inside a longer word or name (YES/NO, no-one, NOTE, 是否);
 - in a list of the options ("YES or NO", 是/否), which is taken out beforehand;
 - as "No." before a number, or as the determiner or adjective of the next word ("no emojis",
   "true story"): such a sentence may well mean the opposite;
-- in a clause with a negation, doubt or condition ("not a yes", "YES would be wrong", 并非“是”), or as
-  the answer to what asks for the opposite ("violation: yes");
+- in a clause with a negation, doubt or condition ("not a yes", "YES would be wrong", 并非“是”),
+  or as the answer to what asks for the opposite ("violation: yes");
 - as a boolean under a JSON key that does not name a verdict ({"has_errors": true}) or in an
   assignment (debug=true).
 
