@@ -26,7 +26,7 @@ def _shares_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session", autouse=True)
 def _default_signals() -> Iterator[None]:
     """Have child processes start with default signals, also when the tests run under nohup or &."""
     stops = (signal.SIGINT, signal.SIGHUP)

@@ -93,9 +93,6 @@ server.serve_forever()
 """
 
 
-pytestmark = pytest.mark.usefixtures("_default_signals")
-
-
 def fake(*flags: str, name: str = "m") -> Callable[[int], Sequence[str]]:
     return lambda port: [sys.executable, "-c", FAKE, str(port), name, *flags]
 

@@ -22,9 +22,6 @@ TIMEOUT_S = 20.0
 Script = subprocess.Popen[str]
 
 
-pytestmark = pytest.mark.usefixtures("_default_signals")
-
-
 @contextmanager
 def python(code: str, **env: str) -> Iterator[Script]:
     """Run Python code in a process of its own, which is killed at the end whatever happened."""

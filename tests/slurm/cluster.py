@@ -12,12 +12,15 @@ import secrets
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from adhere.locks import folder_lock
 
 GPUS = 4
 CPUS = 64
@@ -71,15 +74,22 @@ def why_not() -> str | None:
     """Say what this machine lacks for a Slurm of its own; install it where that is possible."""
     if os.geteuid() != 0:
         return "a Slurm of its own needs root"
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    missing = _missing()
     if missing and (shutil.which("apt-get") is None or not Path("/etc/debian_version").exists()):
         return f"{', '.join(missing)}: installed by name on Debian only"
     if missing:
-        _install()
+        # One worker at a time: apt takes no second one, and after the first nothing is missing.
+        with folder_lock(Path(tempfile.gettempdir())):
+            if _missing():
+                _install()
     probe = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True, check=False
     )
     return None if probe.returncode == 0 else "PID namespaces"
+
+
+def _missing() -> list[str]:
+    return [program for program in PROGRAMS if shutil.which(program) is None]
 
 
 def _install() -> None:
