@@ -241,6 +241,8 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ('NO.\nThe response was:\n```json\n{"verdict": "YES"}\n```', None),
         ("It fails.\n\nFinal answer:\n```\nNO\n```", False),
         ('"The answer is NO."', False),
+        ('no"结论=yes"', False),
+        ('`no"结论=yes"`', False),
         ("My judgement: {'verdict': 'NO'}", False),
     ],
     "negations, conditions, opposites": [

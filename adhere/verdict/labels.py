@@ -105,14 +105,17 @@ def labelled(plain: str) -> Iterator[Labelled]:
 
 def _quotations(plain: str) -> Iterator[tuple[int, int]]:
     """Yield the bounds of what is quoted within a line; a quoted line alone is no quotation."""
-    for quoted in _QUOTED.finditer(plain):
+    position = 0
+    while quoted := _QUOTED.search(plain, position):
         start = plain.rfind("\n", 0, quoted.start()) + 1
         end = plain.find("\n", quoted.end()) % (len(plain) + 1)
-        around = (
-            plain[start : quoted.start()] + plain[quoted.end() : len(plain) if end < 0 else end]
-        )
+        around = plain[start : quoted.start()] + plain[quoted.end() : end]
         if any(map(str.isalnum, around)):
             yield quoted.span()
+            position = quoted.end()
+        else:
+            # Marks around a whole line are emphasis; there may be quotations inside.
+            position = quoted.start() + 1
 
 
 def _within(plain: str, label: re.Match[str]) -> bool:

@@ -5,15 +5,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from adhere.code_regions import code_fences
-from adhere.plain_text import ZERO_WIDTH_SPACE, plain_text
+from adhere.plain_text import ZERO_WIDTH_SPACE
 from adhere.thinking import final_answer
-from adhere.verdict.labels import FINDING, NOUNS, PREDICATE, labelled
+from adhere.verdict.clearing import MASK, plain, unquoted
+from adhere.verdict.labels import NOUNS, labelled
 from adhere.verdict.structured import find_objects, verdict_of
 from adhere.verdict.words import (
     ALNUM,
     KIND,
-    LETTER,
     SURE_WORDS,
     TOKEN,
     WORDS,
@@ -26,42 +25,13 @@ from adhere.verdict.words import (
 # What a rule answers where nothing further may decide; "" passes to the next rule.
 UNDECIDED: Final = "none"
 
-_MASK = "\x00"  # plain_text leaves no control character, so this one is free
-_LIST_MARK = re.compile(rf"[^\w{_MASK}]*(?:\d{{1,3}}[.)、][^\w{_MASK}]*)?")
-_OPTION = "|".join(sorted(WORDS, key=len, reverse=True))
-_AROUND = r"[\s\"'“”‘’*`]{0,4}"
-_BETWEEN = rf"{_AROUND}(?:[/\\|、&]|\b(?:or|and|vs|versus)\b|或者|或|还是|和|与){_AROUND}"
-_ONE_OPTION = re.compile(rf"(?<![{LETTER}])(?:{_OPTION})(?![{LETTER}])")
-_OPTIONS = re.compile(
-    rf"(?<![{LETTER}])(?:{_OPTION})(?:{_BETWEEN}(?:{_OPTION})){{1,6}}(?![{LETTER}])"
-    r"|(?:yes[ \t]{1,3}no|no[ \t]{1,3}yes)(?=\W{0,5}(?:\n|\Z))"
-)
-_JSON_BOOLEAN = re.compile(
-    r"[\"'](?P<key>[\w .-]{1,60})[\"']\s{0,5}:\s{0,5}[\"']?(?:true|false)[\"']?"
-    r"(?=\s{0,5}[,}\]]|\W{0,5}(?:\n|\Z))"
-)
-_STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
-_EMPTY_BOX = r"(?:\[[ \t]?\]|\([ \t]?\)|[☐□◻⬜])"
-_TICKED_BOX = r"(?:\[[x✓√✔]\]|\([x✓√✔]\)|[☑☒✅])"
-_BOXES = re.compile(rf"^[^\n]*(?:{_EMPTY_BOX}|{_TICKED_BOX})[^\n]*$", re.MULTILINE)
-_UNTICKED = re.compile(rf"{_EMPTY_BOX}[^\w\n\[(☐☑]{{0,6}}{any_of(WORDS)}")
-_UNTICKED_AFTER = re.compile(rf"{any_of(WORDS)}[^\w\n\[(☐☑]{{0,6}}{_EMPTY_BOX}")
-_WORD_FIRST = re.compile(
-    rf"[^\w\n\[(☐☑]*{any_of(WORDS)}[^\w\n]{{0,6}}?(?:{_EMPTY_BOX}|{_TICKED_BOX})"
-)
-_TICKED = re.compile(_TICKED_BOX)
+_LIST_MARK = re.compile(rf"[^\w{MASK}]*(?:\d{{1,3}}[.)、][^\w{MASK}]*)?")
 _ALONE = re.compile(
     rf"(?P<word>{any_of(WORDS)})[*`\"'”]{{0,4}}[ \t]?(?:[.!;。\n]|[-–—]{{1,2}}[ \t])"
 )
 _QUOTE_ENDS = re.compile(r"[\"'”’]")
 _WORD_FOLLOWS = re.compile(r"[ \t]{1,8}[0-9a-z\u00c0-\u1fff]")
-_BLOCK_QUOTE = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-# "Final answer:" before a block of code says that the block is the verdict.
-_ANNOUNCED = re.compile(
-    rf"(?:\A|[\n.!?。])\W*(?:(?:the|my|final|overall|so|therefore)\s+){{0,3}}(?:{NOUNS})\W*\Z"
-)
 _COMPLETE = re.compile(r"[\"'”*`)\]}]{0,4}[.!。\n]|[\"'”]")
-_ESCAPED_BREAK = re.compile(r"\\[nrt](?![a-z])")
 # What may lead the last word: "So YES", "Actually, NO".
 _LAST_WORD = re.compile(
     r"(?:(?<![\w\W])|(?<=\n)|[.!?。;\n…:])[^\w\n]*(?:(?:so|therefore|thus|hence|actually|correction|edit|finally"
@@ -92,7 +62,7 @@ def read(text: str, *, cut: bool = False) -> bool | None:
         kind = _free(answer, _opening)
     else:
         found = find_objects(answer)
-        kind = _structured(answer, found) if found else _free(_unquoted(answer), _decide)
+        kind = _structured(answer, found) if found else _free(unquoted(answer), _decide)
     return {"yes": True, "no": False}.get(kind)
 
 
@@ -105,8 +75,8 @@ def _structured(text: str, found: list[tuple[Any, int, int]]) -> str:
     kinds = [verdict_of(value, partial(_free, decide=_decide)) for value, _, _ in found]
     named = [kind for kind in kinds if kind]
     spans = [(start, end) for _, start, end in found]
-    before = _unquoted(_without(text[: spans[-1][1]], spans))
-    after = _unquoted(text[spans[-1][1] :])
+    before = unquoted(_without(text[: spans[-1][1]], spans))
+    after = unquoted(text[spans[-1][1] :])
     if not any(map(str.isalnum, before + after)):
         return named[-1] if named else UNDECIDED
     said = _free(after, _plainly)
@@ -130,48 +100,9 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 def _free(text: str, decide: Callable[[str], str]) -> str:
     # A zero-width space may stand inside a word or between two; joined words come first.
     for space in ("", " ") if ZERO_WIDTH_SPACE in text else ("",):
-        if kind := decide(_plain(text, space)):
+        if kind := decide(plain(text, space)):
             return kind
     return ""
-
-
-def _plain(text: str, space: str) -> str:
-    text = _ESCAPED_BREAK.sub("\n", text)
-    plain = _BOXES.sub(_ticked, _STRUCK.sub("", plain_text(text, WORDS, space)))
-    return _JSON_BOOLEAN.sub(_mask_boolean, _OPTIONS.sub(_mask_options, plain))
-
-
-def _ticked(line: re.Match[str]) -> str:
-    """Return a line with boxes without what is not ticked; the box stands on one side of all."""
-    after = _WORD_FIRST.match(line[0])
-    return _TICKED.sub(" ", (_UNTICKED_AFTER if after else _UNTICKED).sub(_MASK, line[0]))
-
-
-def _mask_options(match: re.Match[str]) -> str:
-    kinds = {KIND[word] for word in _ONE_OPTION.findall(match[0])}
-    return _MASK if len(kinds) > 1 else match[0]
-
-
-def _mask_boolean(match: re.Match[str]) -> str:
-    key = match["key"]
-    names = re.search(NOUNS, key) or FINDING.search(key) or PREDICATE.search(key)
-    return match[0] if names else _MASK
-
-
-def _unquoted(text: str) -> str:
-    """Leave out blocks of code and of quotation beside other text: a judge quotes the answer there.
-
-    One that a label announces stays, and so does all where nothing else is.
-    """
-    blocks = [*code_fences(text), *(match.span() for match in _BLOCK_QUOTE.finditer(text))]
-    outside, position = list[str](), 0
-    for start, end in sorted(blocks):
-        if start < position or _ANNOUNCED.search(text[max(start - 60, 0) : start].lower()):
-            continue
-        outside.append(text[position:start])
-        position = end
-    rest = "\n".join([*outside, text[position:]])
-    return rest if any(map(str.isalnum, rest)) else text
 
 
 def _opening(plain: str) -> str:
