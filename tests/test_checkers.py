@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from adhere.checkers import CheckerPool, CheckResult, worker
+from adhere.checkers import CheckerPool, CheckResult, link, worker
 from adhere.checkers.frames import MAX_DETAIL, MAX_REQUEST, MAX_TEXT
 from adhere.checkers.source import defining_line, repair
 from adhere.config import Checkers
@@ -451,7 +451,7 @@ def test_an_answer_too_long_for_its_kind_is_none(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor does the judging process take from a server what no server sends."""
-    monkeypatch.setattr(worker, "MAX_DETAIL", 8)
+    monkeypatch.setattr(link, "MAX_DETAIL", 8)
     result = setup.check("import os\ndef check_following(response): os._exit(3)\n")
     assert result.detail == "the server that ran it died, twice"
     monkeypatch.undo()

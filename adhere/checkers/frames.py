@@ -30,11 +30,10 @@ class Kind(IntEnum):
     CANCEL = 2
     # server to judge
     READY = 10
-    ACCEPTED = 11
-    TIMEOUT = 12
-    KILLED = 13
-    PROTOCOL = 14
-    CANCELLED = 15
+    TIMEOUT = 11
+    KILLED = 12
+    PROTOCOL = 13
+    CANCELLED = 14
     # child to server, and on to the judge
     TRUE = 20
     FALSE = 21

@@ -8,7 +8,6 @@ import ctypes
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Final
@@ -113,7 +112,6 @@ class Landlock:
 
 def _readable() -> Iterator[str]:
     yield from sys.path
-    yield from (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
     # Where a Python that brings its own libraries (conda, a build of one's own) has them.
     yield sys.base_prefix + "/lib"
     yield from _SYSTEM

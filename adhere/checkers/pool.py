@@ -5,13 +5,14 @@ import os
 import sys
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from adhere.checkers.frames import MAX_REQUEST, Kind, decode, encode
 from adhere.checkers.isolation import Isolation, Level, weakest
+from adhere.checkers.link import Reply
 from adhere.checkers.result import CheckResult, Reason
 from adhere.checkers.source import repair
-from adhere.checkers.worker import Reply, Worker
+from adhere.checkers.worker import Worker
 from adhere.escapes import escaped
 from adhere.jsonio import clean_text
 
@@ -35,6 +36,18 @@ _VERDICTS: Final[dict[Kind, bool | None]] = {
     Kind.FALSE: False,
     Kind.NONE: None,
 }
+
+
+# With how the server that gave it was isolated.
+_Answer = tuple[Reply, Isolation | None]
+
+
+class _Job(NamedTuple):
+    """A check that waits for a server, or runs: what to run, and where its answer goes."""
+
+    source: bytes
+    text: bytes
+    answer: asyncio.Future[_Answer]
 
 
 class CheckerPool:
@@ -62,8 +75,10 @@ class CheckerPool:
             raise ValueError("workers, timeout_s and memory_mb must be positive")
         self._timeout_s = timeout_s
         self._workers = [Worker(timeout_s, memory_mb, minimum) for _ in range(workers)]
-        self._free: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
-        self._running: dict[asyncio.Task[Reply], Worker] = {}
+        self._serving: list[asyncio.Task[None]] = []
+        # None tells a worker that it is over.
+        self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
+        self._running: dict[asyncio.Future[_Answer], Worker] = {}
         self._open = False
 
     @classmethod
@@ -86,12 +101,9 @@ class CheckerPool:
 
         Raises CheckerError when it does not start, or confines its checks too little.
         """
-        first, *later = self._workers
-        await first.start()
-        self._free = asyncio.LifoQueue()
-        for worker in (*later, first):
-            self._free.put_nowait(worker)
+        await self._workers[0].start()
         self._open = True
+        self._serve_with_another()
         return self
 
     async def __aexit__(
@@ -102,11 +114,16 @@ class CheckerPool:
     ) -> None:
         """End the checks that still run, and all servers."""
         self._open = False
+        while not self._jobs.empty():
+            if (job := self._jobs.get_nowait()) and not job.answer.done():
+                job.answer.set_exception(_closed())
         for worker in self._running.values():
             worker.cancel()
-        if self._running:
-            await asyncio.wait(self._running)
-        await self._stop()
+        for _ in self._serving:
+            self._jobs.put_nowait(None)
+        await asyncio.wait(self._serving)
+        self._serving.clear()
+        await asyncio.gather(*(worker.stop() for worker in self._workers))
 
     @property
     def workers(self) -> int:
@@ -138,36 +155,42 @@ class CheckerPool:
         level = isolation.level if isolation else None
         return replace(self._result(reply, repaired), isolation=level)
 
-    async def _run(self, source: bytes, text: bytes) -> tuple[Reply, Isolation | None]:
-        """Run one check on the next free server, which is free again when its answer is in.
-
-        Return the answer, and how the server was isolated.
-        """
-        self._require_open()
-        worker = await self._free.get()
-        try:
-            self._require_open()
-        except RuntimeError:
-            self._free.put_nowait(worker)
-            raise
-        task = asyncio.create_task(worker.check(source, text))
-        self._running[task] = worker
-        task.add_done_callback(self._release)
-        try:
-            return await asyncio.shield(task), worker.isolation
-        except asyncio.CancelledError:
-            worker.cancel()
-            raise
-
-    def _require_open(self) -> None:
+    async def _run(self, source: bytes, text: bytes) -> _Answer:
+        """Run one check on the next free server; return its answer, and how it was isolated."""
         if not self._open:
-            raise RuntimeError("a CheckerPool runs checks inside 'async with' only")
+            raise _closed()
+        job = _Job(source, text, asyncio.get_running_loop().create_future())
+        self._jobs.put_nowait(job)
+        free = len(self._serving) - len(self._running)
+        if self._jobs.qsize() > free and len(self._serving) < len(self._workers):
+            self._serve_with_another()
+        try:
+            return await job.answer
+        except asyncio.CancelledError:
+            if worker := self._running.get(job.answer):
+                worker.cancel()
+            raise
 
-    def _release(self, task: asyncio.Task[Reply]) -> None:
-        self._free.put_nowait(self._running.pop(task))
-        if not task.cancelled():
-            # Retrieved here as well: nobody else does when the check was cancelled.
-            task.exception()
+    def _serve_with_another(self) -> None:
+        worker = self._workers[len(self._serving)]
+        self._serving.append(asyncio.create_task(self._serve(worker)))
+
+    async def _serve(self, worker: Worker) -> None:
+        """Run one job after the other on a worker until there is None."""
+        while job := await self._jobs.get():
+            if job.answer.done():
+                continue
+            self._running[job.answer] = worker
+            try:
+                reply = await worker.check(job.source, job.text)
+            except Exception as error:  # noqa: BLE001 - whoever waits for the answer gets it
+                if not job.answer.done():
+                    job.answer.set_exception(error)
+            else:
+                if not job.answer.done():
+                    job.answer.set_result((reply, worker.isolation))
+            finally:
+                del self._running[job.answer]
 
     def _result(self, reply: Reply, repaired: bool) -> CheckResult:
         """Read an answer; what of it will be written, sent or shown can be."""
@@ -186,5 +209,6 @@ class CheckerPool:
             content = "cancelled"
         return CheckResult(None, _REASONS[kind], escaped(content), repaired)
 
-    async def _stop(self) -> None:
-        await asyncio.gather(*(worker.stop() for worker in self._workers))
+
+def _closed() -> RuntimeError:
+    return RuntimeError("a CheckerPool runs checks inside 'async with' only")

@@ -9,8 +9,6 @@ shared memory that persists, and whatever the kernel is given next.
 import errno
 import fcntl
 import os
-import socket
-import termios
 from typing import Final
 
 from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Filter, Rule, argument, assemble, null
@@ -48,14 +46,10 @@ _FCNTL: Final = (
     fcntl.F_GETFL,
     fcntl.F_SETFL,
 )
-_IOCTL: Final = (
-    termios.FIOCLEX,
-    termios.FIONCLEX,
-    termios.FIONBIO,
-    termios.FIONREAD,
-    termios.TCGETS,
-    termios.TIOCGWINSZ,
-)
+# FIOCLEX, FIONCLEX, FIONBIO, FIONREAD, TCGETS, TIOCGWINSZ, and a family of sockets. As numbers,
+# since termios and socket would be loaded into the server for them.
+_IOCTL: Final = (0x5451, 0x5450, 0x5421, 0x541B, 0x5401, 0x5413)
+_AF_UNIX: Final = 1
 _PR_GET_DUMPABLE: Final = 3
 _PR_SET_NAME: Final = 15
 _PR_GET_NAME: Final = 16
@@ -93,7 +87,7 @@ def base(machine: str, *, writing: bool) -> bytes:
     rules["fcntl"] = (argument(1, *_FCNTL),)
     rules["ioctl"] = (argument(1, *_IOCTL),)
     # A pair within the process, which asyncio makes; nothing can be connected or sent elsewhere.
-    rules["socketpair"] = (argument(0, socket.AF_UNIX),)
+    rules["socketpair"] = (argument(0, _AF_UNIX),)
     if not writing:
         forbidden = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
         rules["open"] = (argument(1, 0, mask=forbidden),)

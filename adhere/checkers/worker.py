@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 import psutil
 
-from adhere.checkers.frames import FROM_CHILD, MAX_DETAIL, REPLY, REQUEST, Kind
+from adhere.checkers.frames import REQUEST, Kind
 from adhere.checkers.isolation import Isolation, Level, isolation_of, refusal
+from adhere.checkers.link import Link, LostError, Reply
 from adhere.checkers.spawn import spawn
 from adhere.errors import CheckerError
 
@@ -22,29 +23,13 @@ _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 # How much longer than a check's own limit the server may take to answer (kill, reap, transfer).
 _GRACE_S: Final = 15.0
-_TRIES: Final = 3
+_MOST_DEATHS: Final = 2
 _ATTEMPTS_FILE: Final = Path(__file__).with_name("attempts.py")
-
-
-class Reply(NamedTuple):
-    """A server's answer: a kind from Kind and its payload."""
-
-    kind: Kind
-    payload: bytes
-
-
-class _LostError(Exception):
-    """The server ended, or answered nonsense; ``accepted`` says whether a check had begun."""
-
-    def __init__(self, accepted: bool) -> None:
-        super().__init__()
-        self.accepted = accepted
 
 
 class _Connection(NamedTuple):
     process: subprocess.Popen[bytes]
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+    link: Link
 
 
 class Worker:
@@ -80,19 +65,21 @@ class Worker:
             )
         ours, theirs = socket.socketpair()
         with theirs:
-            reader, writer = await asyncio.open_unix_connection(sock=ours)
+            loop = asyncio.get_running_loop()
+            _, link = await loop.create_unix_connection(Link, sock=ours)
             try:
                 process = spawn(theirs)
             except OSError as error:
-                writer.close()
+                link.close()
                 raise CheckerError(f"cannot start {sys.executable} for checkers: {error}") from None
-        self._connection = _Connection(process, reader, writer)
+        self._connection = _Connection(process, link)
         self._starting = True
         try:
             async with asyncio.timeout(_START_S):
-                await self._expect(Kind.READY)
+                if (await link.receive()).kind is not Kind.READY:
+                    raise LostError
                 self._isolation = await self._probe()
-        except (_LostError, TimeoutError):
+        except (LostError, TimeoutError):
             told = self._kill()
             raise CheckerError(
                 "the process that runs checkers did not start "
@@ -114,8 +101,9 @@ class Worker:
         CheckerError when no server can be started.
         """
         self._cancelled = False
-        deaths = 0
-        for _ in range(_TRIES):
+        for _ in range(_MOST_DEATHS):
+            if self._connection and self._connection.process.poll() is not None:
+                self._kill()
             if self._connection is None:
                 await self.start()
             if self._cancelled:
@@ -123,24 +111,21 @@ class Worker:
             try:
                 async with asyncio.timeout(self._timeout_s + _GRACE_S):
                     return await self._exchange(source, text, self._timeout_s)
-            except _LostError as lost:
+            except LostError:
                 self._kill()
-                deaths += lost.accepted
-                if deaths > 1:
-                    return Reply(Kind.KILLED, b"the server that ran it died, twice")
             except TimeoutError:
                 self._kill()
                 return Reply(Kind.KILLED, b"the server that ran it stopped answering")
             except asyncio.CancelledError:
                 self._kill()
                 raise
-        raise CheckerError("the process that runs checkers ends as soon as it has started")
+        return Reply(Kind.KILLED, b"the server that ran it died, twice")
 
     def cancel(self) -> None:
         """Ask the server to end the check it runs; its answer is CANCELLED, or came before."""
         self._cancelled = True
         if self._connection and not self._starting:
-            self._connection.writer.write(REQUEST.pack(Kind.CANCEL, 0.0, 0, 0, 0))
+            self._connection.link.send(REQUEST.pack(Kind.CANCEL, 0.0, 0, 0, 0))
 
     async def stop(self) -> None:
         """End the server and everything below it; a running check is ended too."""
@@ -148,10 +133,8 @@ class Worker:
             return
         # The server ends when its socket does, after it has ended its check, and closes its side.
         with contextlib.suppress(OSError, TimeoutError):
-            self._connection.writer.write_eof()
             async with asyncio.timeout(_STOP_S):
-                while await self._connection.reader.read(1 << 16):
-                    pass
+                await self._connection.link.end()
         self._kill()
 
     async def _probe(self) -> Isolation:
@@ -185,35 +168,11 @@ class Worker:
         raise CheckerError(refusal(found, self._minimum))
 
     async def _exchange(self, source: bytes, text: bytes, timeout_s: float) -> Reply:
-        connection = self._connection
-        assert connection is not None
-        header = REQUEST.pack(Kind.CHECK, timeout_s, self._memory_mb, len(source), len(text))
-        connection.writer.writelines((header, source, text))
-        try:
-            await connection.writer.drain()
-        except ConnectionError:
-            raise _LostError(accepted=False) from None
-        await self._expect(Kind.ACCEPTED)
-        try:
-            return await self._receive()
-        except _LostError:
-            raise _LostError(accepted=True) from None
-
-    async def _expect(self, kind: Kind) -> None:
-        if (await self._receive()).kind is not kind:
-            raise _LostError(accepted=False)
-
-    async def _receive(self) -> Reply:
-        """Read one answer. Raises _LostError when the server is gone or the answer is none."""
         assert self._connection is not None
-        reader = self._connection.reader
-        try:
-            kind, size = REPLY.unpack(await reader.readexactly(REPLY.size))
-            if size > FROM_CHILD.get(kind, MAX_DETAIL):
-                raise _LostError(accepted=False)
-            return Reply(Kind(kind), await reader.readexactly(size))
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
-            raise _LostError(accepted=False) from None
+        link = self._connection.link
+        header = REQUEST.pack(Kind.CHECK, timeout_s, self._memory_mb, len(source), len(text))
+        link.send(b"".join((header, source, text)))
+        return await link.receive()
 
     def _kill(self) -> str:
         """Kill the server with everything below it; return what it said on standard error."""
@@ -221,7 +180,7 @@ class Worker:
         if connection is None:
             return ""
         process = connection.process
-        connection.writer.close()
+        connection.link.close()
         for doomed in _tree(process):
             with contextlib.suppress(psutil.NoSuchProcess):
                 doomed.kill()
