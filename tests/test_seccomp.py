@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adhere.checkers import seccomp, syscalls
+from adhere.checkers import bpf, seccomp, syscalls
 from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Filter
 
 KILL = 0x80000000
@@ -144,7 +144,12 @@ def test_arguments_of_a_check(filters: Filters) -> None:
 
 
 def test_a_prepared_filter_is_filled_in() -> None:
-    """What is installed is what ``check`` makes for that process."""
-    prepared = Filter(seccomp.check("x86_64", 0xFFFFFFF1), blank=0xFFFFFFF1)
-    prepared.fill_in(4321)
-    assert bytes(prepared._code) == seccomp.check("x86_64", 4321)
+    """What a forked process installs is what ``check`` makes for that process."""
+    prepared = Filter(seccomp.check("x86_64", 0xFFFFFFF1))
+    installed: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bpf, "prctl", lambda *arguments: installed.append(len(arguments)) or 0)
+        patch.setattr(bpf, "getpid", lambda: 4321)
+        prepared.step(0xFFFFFFF1)()
+    assert installed == [5]
+    assert bytes(prepared._words) == seccomp.check("x86_64", 4321)

@@ -7,11 +7,12 @@ beside the Python packages. Both architectures are little endian. See seccomp(2)
 
 import ctypes
 import errno
-import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from os import getpid
 from typing import Final, NamedTuple
 
+from adhere.checkers.libc import prctl
 from adhere.checkers.syscalls import audit_arch, table
 
 ALLOW: Final = 0x7FFF0000
@@ -26,13 +27,11 @@ _AND: Final = 0x54  # BPF_ALU | BPF_AND | BPF_K
 _EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _RETURN: Final = 0x06  # BPF_RET | BPF_K
 _INSTRUCTION: Final = struct.Struct("=HBBI")
-_WORD: Final = struct.Struct("=I")
 _FULL: Final = 0xFFFFFFFF
 _NR, _ARCH, _ARGS = 0, 4, 16
 
 _PR_SET_SECCOMP: Final = 22
 _SECCOMP_MODE_FILTER: Final = 2
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Among(NamedTuple):
@@ -67,36 +66,38 @@ class _Program(ctypes.Structure):
 
 
 class Filter:
-    """A program in memory, ready to be installed; a number in it may be filled in before that.
+    """A program in memory, ready to be installed."""
 
-    All is prepared here because what a forked process computes costs it pages of its own.
-    """
-
-    def __init__(self, program: bytes, blank: int | None = None) -> None:
-        """Take a program; ``blank`` is the operand that ``fill_in`` replaces wherever it stands."""
-        self._code = ctypes.create_string_buffer(program, len(program))
-        size = _INSTRUCTION.size
-        self._fprog = _Program(len(program) // size, ctypes.addressof(self._code))
-        self._reference = ctypes.byref(self._fprog)
-        self._blanks = [
-            place * size + size - _WORD.size
-            for place, (*_, operand) in enumerate(_INSTRUCTION.iter_unpack(program))
-            if operand == blank
-        ]
-
-    def fill_in(self, value: int) -> None:
-        """Put a number into the blanks."""
-        for place in self._blanks:
-            _WORD.pack_into(self._code, place, value)
+    def __init__(self, program: bytes) -> None:
+        """Take a program."""
+        self._words = (ctypes.c_uint32 * (len(program) // 4)).from_buffer_copy(program)
+        length = len(program) // _INSTRUCTION.size
+        self._program = _Program(length, ctypes.addressof(self._words))
 
     def install(self) -> None:
         """Put the current thread, and all it starts, under this filter for good.
 
         Needs no_new_privs or CAP_SYS_ADMIN. Raises OSError where the kernel refuses.
         """
-        if _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._reference, 0, 0) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, f"seccomp: {os.strerror(number)}")
+        self.step()()
+
+    def step(self, blank: int | None = None) -> Callable[[], None]:
+        """Return a function that does so in a forked process (see confine.py).
+
+        ``blank`` is the operand that stands for that process's own id.
+        """
+        words = self._words
+        places = [place for place in range(1, len(words), 2) if words[place] == blank]
+        arguments = (_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(self._program), 0, 0)
+
+        def install() -> None:
+            pid = getpid()
+            for place in places:
+                words[place] = pid
+            if prctl(*arguments) != 0:
+                raise OSError("the kernel refuses a seccomp filter")
+
+        return install
 
 
 def assemble(machine: str, rules: Mapping[str, Rule], default: int) -> bytes:

@@ -1,10 +1,10 @@
 """What the server and each check's process give up before foreign code runs.
 
-This is the one place where isolation is installed. A ``Confinement`` is made once, in the server,
-before its first fork, and everything that making it sets is inherited; its ``enter`` runs in each
-forked process. Resource limits and the ties between processes are here; landlock.py says which
-files there are, seccomp.py which system calls. Either may be missing: attempts.py finds out what
-that allows. What was there when the server started is required of every check. Linux only.
+This is the one place where isolation is installed. ``prepare`` runs once, in the server, before its
+first fork, and everything that it sets is inherited; what it returns runs in each forked process.
+Resource limits and the ties between processes are here; landlock.py says which files there are,
+seccomp.py which system calls. Either may be missing: attempts.py finds out what that allows. What
+was there when the server started is required of every check. Linux only.
 """
 
 import ctypes
@@ -12,12 +12,15 @@ import math
 import os
 import resource
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
+from os import _exit, getppid
+from resource import setrlimit
 from typing import Final
 
+from adhere.checkers import seccomp
 from adhere.checkers.landlock import Landlock
-from adhere.checkers.seccomp import Seccomp
+from adhere.checkers.libc import prctl, setsid
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -50,49 +53,51 @@ _CAPABILITY_VERSION: Final = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Confinement:
-    """What this machine offers to confine checks, prepared in the server."""
+def prepare() -> Callable[[Limits], None]:
+    """Prepare the server, and return what confines a process just forked from it.
 
-    def __init__(self) -> None:
-        """Prepare the server: ties to its parent, adoption of orphans, no privileges to gain.
+    When the judging process dies the server reads the end of its socket and ends with everything
+    below it; SIGCONT on the parent's death wakes a server that a checker has stopped. As subreaper
+    it becomes the parent of daemons that checkers leave behind, and can kill them. The last steps
+    take from it root's powers, which it does not need, and the system calls that it has no use for.
+    What a check inherits is set here, since each step after a fork costs every check.
+    """
+    prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+    _prefer_for_oom_kill()
+    _enter_first(_EMPTY_FOLDERS)
+    os.umask(0o077)
+    _limit(_LIMITS)
+    # Nothing for other processes of this user, checks above all, to look into.
+    prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    _drop_capabilities()
+    files = _step(lambda: Landlock().step())
+    calls = _step(lambda: seccomp.prepare(writing=files is not None))
+    return _confining(os.getpid(), [step for step in (files, calls) if step])
 
-        When the judging process dies the server reads the end of its socket and ends with
-        everything below it; SIGCONT on the parent's death wakes a server that a checker has
-        stopped. As subreaper it becomes the parent of daemons that checkers leave behind, and can
-        kill them. The last steps take from it root's powers, which it does not need, and the system
-        calls that it has no use for. What a check inherits is set here, since each step after a
-        fork costs every check.
-        """
-        _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
-        _prefer_for_oom_kill()
-        _enter_first(_EMPTY_FOLDERS)
-        os.umask(0o077)
-        _limit(_LIMITS)
-        # Nothing for other processes of this user, checks above all, to look into.
-        _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-        self._server = os.getpid()
-        _drop_capabilities()
-        self._landlock = _landlock()
-        self._seccomp = _seccomp(writing=self._landlock is not None)
 
-    def enter(self, limits: Limits) -> None:
-        """Confine the current process, just forked from the server, before it runs a checker.
+def _confining(server: int, steps: Collection[Callable[[], None]]) -> Callable[[Limits], None]:
+    """Return a function that confines a process just forked from ``server``.
 
-        It gets a session of its own, dies with the server, keeps to ``limits``, and has the files
-        and system calls of a check. Raises OSError where something cannot be given up.
-        """
-        os.setsid()
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != self._server:
-            os._exit(1)
+    The process gets a session of its own, dies with the server, keeps to the limits, and has the
+    files and system calls of a check. The function raises OSError where something cannot be given
+    up. Like its steps it keeps what it needs in variables of its own, made one after the other and
+    thus in few pages: attributes of objects are looked up in many.
+    """
+    die_with_parent = (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+
+    def confine(limits: Limits) -> None:
+        setsid()
+        prctl(*die_with_parent)
+        if getppid() != server:
+            _exit(1)
         for which, pair in limits:
-            resource.setrlimit(which, pair)
-        if self._landlock:
-            self._landlock.enforce()
-        if self._seccomp:
-            self._seccomp.enter()
+            setrlimit(which, pair)
+        for step in steps:
+            step()
+
+    return confine
 
 
 @cache
@@ -111,16 +116,10 @@ def limits(timeout_s: float, memory_mb: int) -> Limits:
     return tuple((which, _at_most(which, pair)) for which, pair in wanted.items())
 
 
-def _landlock() -> Landlock | None:
+def _step(prepare: Callable[[], Callable[[], None]]) -> Callable[[], None] | None:
+    """Return a step of every check; None where this machine does not offer it."""
     try:
-        return Landlock()
-    except OSError:
-        return None
-
-
-def _seccomp(*, writing: bool) -> Seccomp | None:
-    try:
-        return Seccomp(writing=writing)
+        return prepare()
     except OSError:
         return None
 

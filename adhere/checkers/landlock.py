@@ -8,9 +8,12 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
+from os import close
 from typing import Final
+
+from adhere.checkers.libc import syscall
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION: Final = 1
@@ -50,9 +53,6 @@ _LIBRARY: Final = re.compile(r".+\.so(?:\.\d\w*)*")
 _MOST_ENTRIES: Final = 10_000
 _MOST_LIBRARIES: Final = 1_500
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
-
 
 class _Ruleset(ctypes.Structure):
     """``struct landlock_ruleset_attr``."""
@@ -67,7 +67,7 @@ class _Beneath(ctypes.Structure):
 
 
 class Landlock:
-    """The rules for checks: made once, enforced in every check's process.
+    """The rules for checks: made once, enforced in every check's process by ``step``.
 
     Everything that this kernel's Landlock knows is denied but reading what ``_readable`` and
     ``_libraries`` name, and writing to /dev/null.
@@ -82,15 +82,18 @@ class Landlock:
         for path in (*readable, *islice(_libraries(readable), _MOST_LIBRARIES)):
             self._allow(path, _READ_FILE)
         self._allow(os.devnull, _READ_FILE | _WRITE_FILE)
-        # Converted here, not by every check.
-        numbers = (_RESTRICT_SELF, self._rules, self._known(_QUIET))
-        self._restrict = tuple(map(ctypes.c_long, numbers))
 
-    def enforce(self) -> None:
-        """Hold the current process to the rules for good. Raises OSError."""
-        if _libc.syscall(*self._restrict) != 0:
-            raise _error()
-        os.close(self._rules)
+    def step(self) -> Callable[[], None]:
+        """Return a function that holds a forked process to the rules for good (see confine.py)."""
+        rules = self._rules
+        arguments = (_RESTRICT_SELF, rules, self._known(_QUIET))
+
+        def enforce() -> None:
+            if syscall(*arguments) != 0:
+                raise _refused()
+            close(rules)
+
+        return enforce
 
     def _known(self, rights: tuple[tuple[int, int], ...]) -> int:
         return sum(bits for since, bits in rights if since <= self._version)
@@ -148,12 +151,11 @@ def _is_library(entry: os.DirEntry[str]) -> bool:
 
 def _call(number: int, *arguments: object) -> int:
     """Make a system call. Raises OSError."""
-    result = int(_libc.syscall(ctypes.c_long(number), *arguments))
+    result = int(syscall(ctypes.c_long(number), *arguments))
     if result < 0:
-        raise _error()
+        raise _refused()
     return result
 
 
-def _error() -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, f"landlock: {os.strerror(number)}")
+def _refused() -> OSError:
+    return OSError("the kernel refuses Landlock")

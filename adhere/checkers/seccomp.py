@@ -9,6 +9,7 @@ shared memory that persists, and whatever the kernel is given next.
 import errno
 import fcntl
 import os
+from collections.abc import Callable
 from typing import Final
 
 from adhere.checkers.bpf import ALLOW, DENY, UNKNOWN, Filter, Rule, argument, assemble, null
@@ -57,26 +58,20 @@ _PR_GET_NAME: Final = 16
 _SELF: Final = 0xFFFFFFF1
 
 
-class Seccomp:
-    """Both lists, the first installed with the server's, the second ready for every check."""
+def prepare(*, writing: bool) -> Callable[[], None]:
+    """Install the list of what is allowed, in the server and all below it.
 
-    def __init__(self, *, writing: bool) -> None:
-        """Install the list of what is allowed, in the server and all below it.
-
-        ``writing`` leaves it to Landlock which files may be opened for writing; without Landlock
-        none may. Raises OSError where the kernel, or whoever confined this process, has no
-        seccomp, and where the architecture is unknown.
-        """
-        name = machine()
-        if name is None:
-            raise OSError(errno.ENOSYS, f"system calls of {os.uname().machine} are not known")
-        self._check = Filter(check(name, _SELF), blank=_SELF)
-        Filter(base(name, writing=writing)).install()
-
-    def enter(self) -> None:
-        """Take from a check's process what only the server may do. Raises OSError."""
-        self._check.fill_in(os.getpid())
-        self._check.install()
+    Return a function that takes from a forked process what only the server may do. ``writing``
+    leaves it to Landlock which files may be opened for writing; without Landlock none may. Raises
+    OSError where the kernel, or whoever confined this process, has no seccomp, and where the
+    architecture is unknown.
+    """
+    name = machine()
+    if name is None:
+        raise OSError(errno.ENOSYS, f"system calls of {os.uname().machine} are not known")
+    step = Filter(check(name, _SELF)).step(_SELF)
+    Filter(base(name, writing=writing)).install()
+    return step
 
 
 def base(machine: str, *, writing: bool) -> bytes:

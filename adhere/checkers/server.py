@@ -11,10 +11,14 @@ import importlib
 import os
 import select
 import signal
+from collections.abc import Callable
+from os import read, write
 from typing import Final
 
-from adhere.checkers.confine import Confinement
+from adhere.checkers.child import rehearse
+from adhere.checkers.confine import Limits, prepare
 from adhere.checkers.frames import REQUEST, Kind, encode, reply
+from adhere.checkers.libc import use_up_free_memory
 from adhere.checkers.supervise import Check, end, end_descendants, start, watch
 
 # Loaded once for all checks: what many checkers import (of AgentIF's, two of three re, one of ten
@@ -38,8 +42,8 @@ class _Control:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self._parent = os.getppid()
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
+        self.poller = select.poll()
+        self.poller.register(descriptor, select.POLLIN)
 
     def check_parent(self) -> None:
         """Raise _GoneError when the judging process has died though its socket is still open."""
@@ -52,25 +56,25 @@ class _Control:
 
     def receive(self) -> Check | None:
         """Wait for the next request; None where it is to cancel. Raises _GoneError at the end."""
-        kind, timeout_s, memory_mb, source, text = REQUEST.unpack(self._exactly(REQUEST.size))
+        kind, timeout_s, memory_mb, size, text_size = REQUEST.unpack(self._exactly(REQUEST.size))
         if kind != _CHECK:
             return None
-        return Check(timeout_s, memory_mb, self._exactly(source), self._exactly(text))
+        both = self._exactly(size + text_size)
+        return Check(timeout_s, memory_mb, both[:size], both[size:])
 
     def send(self, data: bytes) -> None:
         """Send everything."""
-        sent = os.write(self.descriptor, data)
-        while sent < len(data):
-            sent += os.write(self.descriptor, memoryview(data)[sent:])
+        while data:
+            data = data[write(self.descriptor, data) :]
 
     def _exactly(self, size: int) -> bytes:
         """Read ``size`` bytes; in most cases all are there at once."""
         data = b""
         pieces = []
         while size:
-            while not self._poll.poll(_PARENT_CHECK_MS):
+            while not self.poller.poll(_PARENT_CHECK_MS):
                 self.check_parent()
-            data = os.read(self.descriptor, min(size, _CHUNK))
+            data = read(self.descriptor, min(size, _CHUNK))
             if not data:
                 raise _GoneError
             size -= len(data)
@@ -88,20 +92,22 @@ def main() -> None:
         importlib.import_module(name)
     control = _Control(os.dup(0))
     _silence_standard_streams()
-    confinement = Confinement()
+    confine = prepare()
+    rehearse()
     gc.collect()
+    use_up_free_memory()
     gc.freeze()
     try:
         control.send(reply(Kind.READY))
         while True:
-            _serve(control, confinement)
+            _serve(control, confine)
     except (_GoneError, ConnectionError):
         return
     finally:
         end_descendants()
 
 
-def _serve(control: _Control, confinement: Confinement) -> None:
+def _serve(control: _Control, confine: Callable[[Limits], None]) -> None:
     """Answer one request; a CANCEL that came too late for its check is passed over.
 
     When the answer goes out no process of the check lives; also none does when this raises.
@@ -110,7 +116,7 @@ def _serve(control: _Control, confinement: Confinement) -> None:
     if check is None:
         return
     try:
-        process = start(check, control, confinement)
+        process = start(check, control.descriptor, confine)
     except OSError as error:
         control.send(reply(Kind.KILLED, encode(f"no process could be started for it: {error}")))
         return

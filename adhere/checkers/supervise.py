@@ -3,7 +3,7 @@
 After a fork server and check share their memory, and the first of them to write to a page has it
 copied: also the count of references to an object is written. Each such page costs microseconds, and
 together they are most of what a check costs. So what runs for every check is few plain functions
-over descriptors, and makes few objects.
+over descriptors, which find each other by name, make few objects and raise nothing.
 """
 
 import contextlib
@@ -11,12 +11,15 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from os import _exit, close, pipe, read, urandom
+from time import monotonic
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from adhere.checkers import child
-from adhere.checkers.confine import Confinement, Limits, limits
+from adhere.checkers.confine import Limits, limits
 from adhere.checkers.frames import MAX_RESULT, NONCE_BYTES, Kind, encode, parse_result
+from adhere.checkers.libc import fork, kill, waitpid, write
 
 _CHUNK: Final = 1 << 16
 # How long an end that no descriptor announces may go unnoticed: first figure while the pipe is
@@ -24,6 +27,8 @@ _CHUNK: Final = 1 << 16
 _TICK_MS: Final = 50
 _CLOSED_TICK_MS: Final = 1
 _REAP_S: Final = 10.0
+_POLLIN: Final = select.POLLIN
+_SIGKILL: Final = int(signal.SIGKILL)
 
 
 class Check(NamedTuple):
@@ -39,7 +44,8 @@ class Control(Protocol):
     """The connection over which a check can be cancelled."""
 
     descriptor: int
-    """Readable when something has come."""
+    poller: select.poll
+    """Has this descriptor registered, and none else between two checks."""
 
     def check_parent(self) -> None:
         """Raise when the judging process has died."""
@@ -57,58 +63,62 @@ class Process(NamedTuple):
     deadline: float
 
 
-def start(check: Check, control: Control, confinement: Confinement) -> Process:
-    """Fork a process that runs the check and then exits. Raises OSError where none can be made."""
-    deadline = time.monotonic() + check.timeout_s
-    allowance = limits(check.timeout_s, check.memory_mb)
+def start(check: Check, control: int, confine: Callable[[Limits], None]) -> Process:
+    """Fork a process that runs the check and then exits. Raises OSError where none can be made.
+
+    ``control`` is the server's socket, ``confine`` what confine.prepare returned.
+    """
+    timeout_s, memory_mb, source, text = check
+    deadline = monotonic() + timeout_s
+    allowance = limits(timeout_s, memory_mb)
     pipes: list[int] = []
     try:
         # The nonce goes down the first, one result should come up the second.
-        pipes += os.pipe()
-        pipes += os.pipe()
-        pid = os.fork()
+        pipes += pipe()
+        pipes += pipe()
+        pid = fork()
     except OSError:
         for descriptor in pipes:
-            os.close(descriptor)
+            close(descriptor)
         raise
     question, nonce, result, answer = pipes
     if pid == 0:
-        servers = control.descriptor, nonce, result
-        _run(check, confinement, allowance, servers, question, answer)
-    os.close(question)
-    os.close(answer)
+        _run((control, nonce, result), confine, allowance, question, answer, source, text)
+    close(question)
+    close(answer)
     return Process(pid, result, _mark(nonce), deadline)
 
 
 def _run(
-    check: Check,
-    confinement: Confinement,
-    allowance: Limits,
     servers: tuple[int, ...],
+    confine: Callable[[Limits], None],
+    allowance: Limits,
     question: int,
     answer: int,
+    source: bytes,
+    text: bytes,
 ) -> NoReturn:
     """Be the check's process: give up what is the server's, and more, and run the source."""
     code = child.EXIT_UNCONFINED
     try:
         for descriptor in servers:
-            os.close(descriptor)
-        confinement.enter(allowance)
+            close(descriptor)
+        confine(allowance)
         code = child.EXIT_UNREPORTED
-        child.run(question, answer, check.source, check.text)
+        child.run(question, answer, source, text)
     finally:
-        os._exit(code)
+        _exit(code)
 
 
-def _mark(pipe: int) -> bytes:
+def _mark(descriptor: int) -> bytes:
     """Make a check's nonce and leave it in its pipe.
 
-    Made after the fork: the check has no copy but the one that waits there.
+    Made after the fork: the check has no copy but the one that waits there. Where its process has
+    died by now nothing is written.
     """
-    nonce = os.urandom(NONCE_BYTES)
-    with contextlib.suppress(BrokenPipeError):
-        os.write(pipe, nonce)
-    os.close(pipe)
+    nonce = urandom(NONCE_BYTES)
+    write(descriptor, nonce, NONCE_BYTES)
+    close(descriptor)
     return nonce
 
 
@@ -119,42 +129,48 @@ def watch(process: Process, control: Control) -> tuple[int, bytes]:
     raises when the judging process is gone.
     """
     pid, result, nonce, deadline = process
+    poller = control.poller
+    poller.register(result, _POLLIN)
+    open_ended = True
     data = bytearray()
-    poller = select.poll()
-    poller.register(result, select.POLLIN)
-    poller.register(control.descriptor, select.POLLIN)
-    tick = _TICK_MS
-    while (left := deadline - time.monotonic()) > 0:
-        ready = [number for number, _ in poller.poll(min(tick, left * 1000))]
-        if control.descriptor in ready:
-            if control.cancelled():
-                return Kind.CANCELLED, b""
-        elif result in ready:
-            piece = os.read(result, _CHUNK)
-            data += piece
-            if not piece:
-                poller.unregister(result)
-                tick = _CLOSED_TICK_MS
-            elif found := parse_result(data, nonce):
-                return found
-            elif len(data) > MAX_RESULT:
-                return _no_result(pid, data)
-        elif os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            _drain(result, data)
-            return parse_result(data, nonce) or _no_result(pid, data)
-        else:
-            control.check_parent()
+    try:
+        while (left := deadline - monotonic()) > 0:
+            tick = _TICK_MS if open_ended else _CLOSED_TICK_MS
+            ready = dict(poller.poll(min(tick, left * 1000)))
+            if control.descriptor in ready:
+                if control.cancelled():
+                    return Kind.CANCELLED, b""
+            elif ready:
+                piece = read(result, _CHUNK)
+                data += piece
+                if not piece:
+                    poller.unregister(result)
+                    open_ended = False
+                elif found := parse_result(data, nonce):
+                    return found
+                elif len(data) > MAX_RESULT:
+                    return _no_result(pid, data)
+            elif os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                _drain(result, data)
+                return parse_result(data, nonce) or _no_result(pid, data)
+            else:
+                control.check_parent()
+    finally:
+        if open_ended:
+            poller.unregister(result)
     return Kind.TIMEOUT, b""
 
 
 def end(process: Process) -> None:
     """Kill and reap a check's process and everything it started."""
-    os.close(process.result)
-    os.kill(process.pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    os.waitpid(process.pid, 0)
-    end_descendants()
+    pid, result, *_ = process
+    close(result)
+    kill(pid, _SIGKILL)
+    kill(-pid, _SIGKILL)
+    waitpid(pid, None, 0)
+    # That there is no child, as is usual, is an exception to os.waitpid.
+    if waitpid(-1, None, os.WNOHANG) >= 0:
+        end_descendants()
 
 
 def _drain(result: int, data: bytearray) -> None:
