@@ -2,6 +2,7 @@
 
     pool.py       CheckerPool, what the judge uses: hands each check to a free server
     worker.py     one server as the judging process sees it: start, request, cancel, stop
+    link.py       the judging process's end of the socket to it
     spawn.py      the interpreter that the server runs in, and what it is given
     server.py     the fork server, alone in its interpreter
     supervise.py  one fork per check: time limit, kill, reap
@@ -9,6 +10,8 @@
     confine.py    what the server and each child give up before they run foreign code, with
                   landlock.py (files), seccomp.py (system calls), bpf.py, syscalls.py
     isolation.py  how well that isolates here, found by attempts.py
+    libc.py, memory.py
+                  what keeps a check cheap: calls that write little, memory in order
     frames.py     the bytes that travel between them
     source.py     what is mended in a checker's source
     result.py     CheckResult

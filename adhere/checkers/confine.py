@@ -50,8 +50,6 @@ Limits = tuple[tuple[int, tuple[int, int]], ...]
 _KEPT_CAPABILITIES: Final = 1 << 1 | 1 << 2
 _CAPABILITY_VERSION: Final = 0x20080522
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 def prepare() -> Callable[[Limits], None]:
     """Prepare the server, and return what confines a process just forked from it.
@@ -88,8 +86,8 @@ def _confining(server: int, steps: Collection[Callable[[], None]]) -> Callable[[
     die_with_parent = (_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
     def confine(limits: Limits) -> None:
-        setsid()
-        prctl(*die_with_parent)
+        if setsid() < 0 or prctl(*die_with_parent) != 0:
+            raise OSError("no session of its own, or no tie to its server")
         if getppid() != server:
             _exit(1)
         for which, pair in limits:
@@ -129,10 +127,11 @@ def _drop_capabilities() -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     # Twice effective, permitted, inheritable: the low 32 capabilities, then the high ones.
     sets = (ctypes.c_uint32 * 6)()
-    if _libc.capget(header, sets) != 0:
+    libc = ctypes.CDLL(None)
+    if libc.capget(header, sets) != 0:
         return
     kept = (ctypes.c_uint32 * 6)(*(bits & _KEPT_CAPABILITIES for bits in sets[:2]))
-    _libc.capset(header, kept)
+    libc.capset(header, kept)
 
 
 def _limit(limits: Mapping[int, int]) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -149,11 +148,12 @@ class CheckerPool:
         fixed, repaired = repair(source)
         request = encode(fixed), encode(text)
         if max(map(len, request)) > MAX_REQUEST:
-            detail = f"source or text is longer than {MAX_REQUEST >> 20} MiB"
-            return CheckResult(None, "checker_error", detail, repaired)
+            too_long = f"source or text is longer than {MAX_REQUEST >> 20} MiB"
+            return CheckResult(None, "checker_error", too_long, repaired)
         reply, isolation = await self._run(*request)
+        value, reason, detail = self._read(reply)
         level = isolation.level if isolation else None
-        return replace(self._result(reply, repaired), isolation=level)
+        return CheckResult(value, reason, detail, repaired, level)
 
     async def _run(self, source: bytes, text: bytes) -> _Answer:
         """Run one check on the next free server; return its answer, and how it was isolated."""
@@ -192,22 +192,22 @@ class CheckerPool:
             finally:
                 del self._running[job.answer]
 
-    def _result(self, reply: Reply, repaired: bool) -> CheckResult:
-        """Read an answer; what of it will be written, sent or shown can be."""
+    def _read(self, reply: Reply) -> tuple[bool | str | None, Reason | None, str | None]:
+        """Read an answer: value, reason and detail; what of it will be written or shown can be."""
         kind, payload = reply
         if kind in _VERDICTS:
-            return CheckResult(_VERDICTS[kind], None, None, repaired)
+            return _VERDICTS[kind], None, None
         try:
-            content = clean_text(decode(payload))
+            text = clean_text(decode(payload))
         except UnicodeDecodeError:
-            return CheckResult(None, "checker_protocol", "wrote text that is no UTF-8", repaired)
+            return None, "checker_protocol", "wrote text that is no UTF-8"
         if kind is Kind.TEXT:
-            return CheckResult(content, None, None, repaired)
+            return text, None, None
         if kind is Kind.TIMEOUT:
-            content = f"ran longer than {self._timeout_s:g} s"
+            text = f"ran longer than {self._timeout_s:g} s"
         elif kind is Kind.CANCELLED:
-            content = "cancelled"
-        return CheckResult(None, _REASONS[kind], escaped(content), repaired)
+            text = "cancelled"
+        return None, _REASONS[kind], escaped(text)
 
 
 def _closed() -> RuntimeError:

@@ -6,7 +6,6 @@ checker is unpickled, parsed or compared here: bytes go through.
 """
 
 import fcntl
-import gc
 import importlib
 import os
 import select
@@ -18,7 +17,7 @@ from typing import Final
 from adhere.checkers.child import rehearse
 from adhere.checkers.confine import Limits, prepare
 from adhere.checkers.frames import REQUEST, Kind, encode, reply
-from adhere.checkers.libc import use_up_free_memory
+from adhere.checkers.memory import settle
 from adhere.checkers.supervise import Check, end, end_descendants, start, watch
 
 # Loaded once for all checks: what many checkers import (of AgentIF's, two of three re, one of ten
@@ -94,9 +93,7 @@ def main() -> None:
     _silence_standard_streams()
     confine = prepare()
     rehearse()
-    gc.collect()
-    use_up_free_memory()
-    gc.freeze()
+    settle()
     try:
         control.send(reply(Kind.READY))
         while True:
