@@ -33,6 +33,8 @@ TRIALS = (
     "今天天气很好。我们去公园散步！\n\n一、第一点\n二、第二点",
     "many words " * 400,
 )
+# Steps after which the text is still the answer.
+_PASSING_ON = ("llm_conditional_check",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ async def audit(rows: Sequence[Row], pool: CheckerPool) -> list[Finding]:
     """Run every checker of a dataset; equal sources are run once.
 
     A constraint may carry ``examples: {"good": [texts], "bad": [texts]}``: a good one must be
-    followed, a bad one violated.
+    followed, a bad one violated. They are tried where the checker gets the answer itself.
     """
     checkers = list(_checkers(rows).values())
     found: dict[int, list[Finding]] = {}
@@ -104,8 +106,10 @@ def _checkers(rows: Sequence[Row]) -> dict[str, _Checker]:
                     continue
                 checker = checkers.setdefault(step["exec"], _Checker(step["exec"], [], [], []))
                 checker.places.append(escaped(f"{label(index, row)} constraint {number}"))
-                checker.good += _examples(constraint, "good")
-                checker.bad += _examples(constraint, "bad")
+                # Examples are answers: they say nothing of a step that gets a judge's reply.
+                if all(before["type"] in _PASSING_ON for before in steps[: position - 1]):
+                    checker.good += _examples(constraint, "good")
+                    checker.bad += _examples(constraint, "bad")
                 checker.decides &= position == len(steps)
     return checkers
 

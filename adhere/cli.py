@@ -39,10 +39,19 @@ class Job:
     resources: Mapping[str, Any] = field(default_factory=dict)
 
 
-def by_hand(main: Callable[[], None]) -> None:
-    """Run a script's command line; ends the process with 0, 1 or a signal's code."""
+def by_hand(main: Callable[[], None], when_ended: str = "") -> None:
+    """Run a script's command line; ends the process with 0, 1 or a signal's code.
+
+    ``when_ended`` is what a person who ends it should know: what is kept, and how to go on.
+    """
     _log_to(logging.StreamHandler(sys.stderr), "%(message)s")
-    sys.exit(_guarded(main, None))
+    try:
+        code = _guarded(main, None)
+    except Terminated:
+        if when_ended:
+            _LOG.error("%s", when_ended)
+        raise
+    sys.exit(code)
 
 
 def in_workflow(snakemake: Any, run: Callable[[Job], None]) -> None:

@@ -8,9 +8,11 @@ import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
-from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 
 from adhere.errors import ConfigError, reason
 
@@ -19,19 +21,46 @@ _KEY = re.compile(r"[!#-\[\]-~]+")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
+class _DotEnv(NamedTuple):
+    """A ``.env``: its variables, and the numbers of lines that set none."""
+
+    values: Mapping[str, str]
+    odd_lines: tuple[int, ...]
+
+
 @lru_cache(maxsize=8)
-def _dotenv(path: Path) -> Mapping[str, str]:
+def _dotenv(path: Path) -> _DotEnv:
     try:
-        values = dotenv_values(path, interpolate=False, encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {reason(error)}") from None
-    return {key: value for key, value in values.items() if value is not None}
+    bindings = list(parse_stream(StringIO(text)))
+    values = {each.key: each.value for each in bindings if each.key and each.value is not None}
+    odd = [each.original for each in bindings if each.error or (each.key and each.value is None)]
+    # A line's text begins with the blank lines above it.
+    blank = [len(line.string) - len(line.string.lstrip("\n")) for line in odd]
+    lines = tuple(line.line + above for line, above in zip(odd, blank, strict=True))
+    return _DotEnv(values, lines)
 
 
 def lookup(name: str, root: Path) -> str | None:
     """Return a variable's value, the environment before ``root/.env``; None when unset or blank."""
     found = os.environ.get(name, "").strip()
-    return found or (_dotenv((root / ".env").absolute()).get(name) or "").strip() or None
+    return found or _dotenv(_path(root)).values.get(name, "").strip() or None
+
+
+def _path(root: Path) -> Path:
+    return (root / ".env").absolute()
+
+
+def _how_to_set(name: str, root: Path) -> str:
+    """Say how to set a variable, and where ``.env`` has lines that may have been meant to.
+
+    A line is named by its number alone: what is in it may be a key.
+    """
+    odd = _dotenv(_path(root)).odd_lines
+    lines = f" (there, no NAME=value: line {', '.join(map(str, odd))})" if odd else ""
+    return f"export {name}, or put it in .env{lines}"
 
 
 def expand(text: str, root: Path, where: str) -> str:
@@ -41,8 +70,7 @@ def expand(text: str, root: Path, where: str) -> str:
         found = lookup(match[1], root)
         if found is None:
             raise ConfigError(
-                f"{where}: uses ${{{match[1]}}}, which is not set: export {match[1]} or put it "
-                "in .env"
+                f"{where}: uses ${{{match[1]}}}, which is not set: {_how_to_set(match[1], root)}"
             )
         return found
 
@@ -60,8 +88,8 @@ def secret(name: str | None, root: Path, where: str) -> str | None:
     value = lookup(name, root)
     if value is None:
         raise ConfigError(
-            f"{where}: names {name} as the variable with the key, which is not set: export "
-            f"{name}, put it in .env, or write `api_key_env: null` if the endpoint needs none"
+            f"{where}: names {name} as the variable with the key, which is not set: "
+            f"{_how_to_set(name, root)}; or write `api_key_env: null` if the endpoint needs none"
         )
     if not _KEY.fullmatch(value):
         raise ConfigError(

@@ -6,4 +6,7 @@ from adhere.jobs import predict, predict_by_hand
 if "snakemake" in globals():
     cli.in_workflow(globals()["snakemake"], predict.predict)
 elif __name__ == "__main__":
-    cli.by_hand(predict_by_hand.main)
+    cli.by_hand(
+        predict_by_hand.main,
+        "answers that came in are kept beside the output: the same command goes on from there",
+    )

@@ -111,6 +111,15 @@ def test_a_step_is_held_against_nothing_that_its_chain_decides() -> None:
     assert refused == ["good example refused", "bad example accepted"]
 
 
+@pytest.mark.parametrize(("before", "tried"), [("llm", False), ("llm_conditional_check", True)])
+def test_examples_are_tried_where_the_checker_gets_the_answer(before: str, tried: bool) -> None:
+    """Behind a judge it gets what the judge wrote, and an answer's example tells nothing."""
+    item = row(GOOD, good=["plum"], bad=["banana"])
+    item["constraints"][0]["evaluation"].insert(0, {"type": before, "exec": "{response}?"})
+    wrong = ["good example refused", "bad example accepted"]
+    assert [kind for kind, _ in kinds(item)] == (wrong if tried else [])
+
+
 def test_what_is_shown_is_one_line_that_a_terminal_can_show() -> None:
     name = "a\\x1b[2J\\n"
     sources = (

@@ -309,7 +309,10 @@ def test_a_call_that_is_ended_continues_where_it_was(folder: Folder, mock: Runni
     process.send_signal(signal.SIGTERM)
     called = ended(process)
     assert called.code == 128 + signal.SIGTERM
-    assert called.err.endswith("ended by SIGTERM\n")
+    assert called.err.endswith(
+        "ended by SIGTERM\n"
+        "replies that came in are kept beside the output: the same command goes on from there\n"
+    )
     assert not (folder.path / "r.json").exists()
     # One request at a time: when the last one was sent, all the others had been journaled.
     assert journal.read_bytes().count(b"\n") == 30

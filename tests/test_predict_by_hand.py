@@ -262,6 +262,10 @@ def test_a_terminated_call_says_so_and_keeps_what_it_has(desk: Desk) -> None:
         _, err = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in err
+    assert err.endswith(
+        "ended by SIGTERM\n"
+        "answers that came in are kept beside the output: the same command goes on from there\n"
+    )
     assert len(read_jsonl(desk.journal)) == 3
 
 

@@ -218,6 +218,23 @@ def test_an_env_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         lookup("A", tmp_path)
 
 
+def test_lines_of_an_env_file_that_set_nothing_are_named_where_a_variable_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("A", "B", "C"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / ".env"
+    file.write_text("# keys\nA=1\n\n\nsk-canary-1 pasted\nEMPTY=\nB: sk-canary-2\nexport C\n")
+    how = r"export {}, or put it in \.env \(there, no NAME=value: line 5, 7, 8\)"
+    for name in ("B", "C"):
+        with pytest.raises(ConfigError, match=how.format(name)) as caught:
+            secret(name, tmp_path, "judge.yaml")
+        assert "canary" not in str(caught.value)
+        with pytest.raises(ConfigError, match=how.format(name)):
+            expand(f"${{{name}}}", tmp_path, "judge.yaml")
+    assert secret("A", tmp_path, "judge.yaml") == "1"
+
+
 def test_a_virtual_environment_called_env_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / ".env").mkdir()
     assert lookup("NOWHERE_AT_ALL", tmp_path) is None
