@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from adhere.errors import JournalError
@@ -59,12 +58,7 @@ class Journal:
             ) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         os.close(self._handle)
 
     def _open(self) -> None:

@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 import time
-from types import TracebackType
 
 _LOG = logging.getLogger("adhere")
 _LOG_EVERY_S = 15.0
@@ -31,12 +30,7 @@ class Progress:
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self.total:
             self._plain(final=True)
         self._write("")

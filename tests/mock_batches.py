@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import aiohttp
@@ -130,12 +129,7 @@ class MockBatches:
         asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(30)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(30)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from adhere.batch.courier import Courier, Outcomes
@@ -52,15 +51,10 @@ class BatchClient(MeteredClient):
         self._sending = False
         self._made: Courier | None = None
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._made is not None:
             await self._made.close()
-        await super().__aexit__(kind, error, trace)
+        await super().__aexit__(*error)
 
     @property
     def width(self) -> int:

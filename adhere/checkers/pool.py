@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from adhere.checkers.frames import MAX_REQUEST, Kind, decode, encode
@@ -105,12 +104,7 @@ class CheckerPool:
         self._serve_with_another()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         """End the checks that still run, and all servers."""
         self._open = False
         while not self._jobs.empty():

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any
 
 import aiohttp
@@ -74,12 +73,7 @@ class ChatClient:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         if self._session is not None:
             await self._session.close()
         # Only now is nothing in flight any more.

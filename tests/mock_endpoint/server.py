@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import struct
-from types import TracebackType
 from typing import Self
 
 import orjson
@@ -49,12 +48,7 @@ class MockEndpoint:
         self.port = runner.addresses[0][1]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
