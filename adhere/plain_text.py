@@ -16,6 +16,10 @@ _LABEL_ELEMENTS = re.compile(
     r"(?:final[_-]?)?(?:verdict|answer|result|conclusion|judge?ment|decision)|final"
 )
 _INLINE = re.compile(r"a|b|code|del|em|font|ins?|kbd|mark|small|span|strong|su[bp]|s|tt|u|i")
+_BLOCK = re.compile(
+    r"article|blockquote|body|br|center|details|div|footer|h[1-6r]|header|html|li|main|ol|p|pre"
+    r"|section|summary|table|tbody|td|tfoot|th|thead|tr|ul"
+)
 _ELEMENT = re.compile(
     r"<(?P<slash>/?)(?P<name>[a-z][a-z0-9_:-]{0,30})(?P<attributes>\s[^<>]{0,200})?/?>"
 )
@@ -65,8 +69,9 @@ def _element(match: re.Match[str], words: frozenset[str]) -> str:
         return "" if match["slash"] else f"*{name}*"
     if _INLINE.fullmatch(name):
         return "*"
-    opens_label = _LABEL_ELEMENTS.fullmatch(name) and not match["slash"]
-    return LABEL if opens_label else "\n"
+    if match["slash"] or _BLOCK.fullmatch(name):
+        return "\n"
+    return LABEL if _LABEL_ELEMENTS.fullmatch(name) else f"\n{name}:\n"
 
 
 def _underscores(match: re.Match[str]) -> str:

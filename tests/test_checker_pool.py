@@ -277,3 +277,54 @@ def test_parameters_are_positive() -> None:
         CheckerPool(workers=0)
     with pytest.raises(ValueError, match="positive"):
         CheckerPool(workers=1, timeout_s=0)
+
+
+def test_a_pool_may_be_opened_again_in_another_loop() -> None:
+    pool = CheckerPool(workers=2)
+
+    async def main() -> list[object]:
+        async with pool:
+            results = await asyncio.gather(*(pool.check(IDENTITY, str(n)) for n in range(4)))
+        return [result.value for result in results]
+
+    for _ in range(3):
+        assert asyncio.run(asyncio.wait_for(main(), 60)) == ["0", "1", "2", "3"]
+        assert pool.server_pids == []
+
+
+def test_a_pool_whose_closing_was_cancelled_may_be_opened_again() -> None:
+    pool = CheckerPool(workers=1, timeout_s=600)
+
+    async def main() -> None:
+        await pool.__aenter__()
+        server = psutil.Process(pool.server_pids[0])
+        task = asyncio.create_task(pool.check(ENDLESS, ""))
+        await until(lambda: bool(server.children()))
+        server.suspend()
+        closing = asyncio.create_task(pool.__aexit__(None, None, None))
+        await asyncio.sleep(0)
+        closing.cancel()
+        server.resume()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert gone(server.pid) and pool.server_pids == []
+        assert (await task).reason == "checker_killed"
+        async with pool:
+            assert (await pool.check(IDENTITY, "again")).value == "again"
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_a_check_whose_server_is_given_up_is_not_waited_for() -> None:
+    async def main() -> None:
+        async with CheckerPool(workers=1, timeout_s=600) as pool:
+            server = psutil.Process(pool.server_pids[0])
+            task = asyncio.create_task(pool.check(ENDLESS, ""))
+            await until(lambda: bool(server.children()))
+            (serving,) = pool._serving.values()
+            serving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert gone(server.pid)
+
+    asyncio.run(asyncio.wait_for(main(), 60))

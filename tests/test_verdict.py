@@ -101,7 +101,7 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
     ],
     "order: first token": [
         ("NO, the text does not end with YES", False),
-        ("Yes, it does, and no word is missing. Or no.", True),
+        ("Yes, it does, and no word is missing. Or no.", None),
         ("No the reply lacks a title, although YES was tempting", False),
         ("YES--because it is no list: no.", True),
         ("True, the reply is short. Not false.", True),
@@ -118,7 +118,7 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ("Maybe yes, maybe no.", None),
         ("The rule says yes. The reply says no.", None),
         ("YES NO", None),
-        ("The word 'no' is missing, so YES", None),
+        ("The word 'no' is missing, so YES", True),
     ],
     "options are no verdicts": [
         ("YES or NO", None),
@@ -149,7 +149,7 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ("It is a true story.", None),
         ("False positives are possible", None),
         ("debug=true", None),
-        ('"Yes" is the first word of the reply', True),
+        ('"Yes" is the first word of the reply', None),
         ('"Yes" is its first word. No.', False),
         ("This will fail.", None),
     ],
@@ -284,6 +284,9 @@ GOLD: dict[str, list[tuple[str, bool | None]]] = {
         ('[{"id":1,"verdict":"YES"},{"id":2,"verdict":"YES"}]', True),
         ('Yes, I looked at it.\n{"verdict": "NO"}', False),
         ('{"verdict":' + "[" * 5000, None),
+        ('{"verdict":' * 400 + '"yes"' + "}" * 400, None),
+        ("[" * 900 + '"yes"' + "]" * 900, None),
+        ('{"verdict":{"verdict":{"value":"yes"}}}', True),
     ],
     "thinking": [
         ("<think>NO</think>YES", True),
@@ -310,7 +313,7 @@ def test_gold(text: str, expected: bool | None) -> None:
 
 
 @pytest.mark.parametrize("case", json.loads(REPLIES.read_text("utf-8")), ids=lambda c: c["text"])
-def test_replies_that_were_misread_once(case: dict[str, Any]) -> None:
+def test_replies(case: dict[str, Any]) -> None:
     """What a person may read out of them; the opposite is never read."""
     assert parse(case["text"], cut=case["cut"]) in case["allowed"]
 
@@ -501,6 +504,15 @@ GLUED = [
     "答案是",
     "but no. ",
     '"verdict: yes" a ',
+    "`-` ",
+    '"!"',
+    "'-'|",
+    "，是",
+    "? yes ",
+    "x:\nyes\n",
+    "so yes. ",
+    "if a, the answer is yes. ",
+    "it is satisfied? yes ",
 ]
 
 
@@ -508,7 +520,7 @@ GLUED = [
 @pytest.mark.parametrize("unit", [*LINES, *GLUED, "e\u0323\u0301", "\u0301\u0323", "\ufdfa"])
 def test_time_grows_linearly(unit: str, parser: str) -> None:
     """Quadratic work on this length takes minutes; linear work a fraction of a second."""
-    text = unit * (100_000 // len(unit))
+    text = "Verdict: NO\n" + unit * (100_000 // len(unit))
     started = time.perf_counter()
     parse(text, parser)
     parse(text, parser, cut=True)

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from adhere.checkers.frames import FROM_CHILD, MAX_DETAIL, REPLY, Kind
 
-_KINDS: Final = {int(kind): kind for kind in Kind}
+# What a server may answer.
+_KINDS: Final = {int(kind): kind for kind in Kind if kind not in (Kind.CHECK, Kind.CANCEL)}
 
 
 class Reply(NamedTuple):

@@ -73,7 +73,7 @@ class CheckerPool:
             raise ValueError("workers, timeout_s and memory_mb must be positive")
         self._timeout_s = timeout_s
         self._workers = [Worker(timeout_s, memory_mb, minimum) for _ in range(workers)]
-        self._serving: list[asyncio.Task[None]] = []
+        self._serving: dict[Worker, asyncio.Task[None]] = {}
         # None tells a worker that it is over.
         self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
         self._running: dict[asyncio.Future[_Answer], Worker] = {}
@@ -100,6 +100,8 @@ class CheckerPool:
         Raises CheckerError when it does not start, or confines its checks too little.
         """
         await self._workers[0].start()
+        # A queue belongs to the loop that it was first used in.
+        self._jobs = asyncio.Queue()
         self._open = True
         self._serve_with_another()
         return self
@@ -114,9 +116,11 @@ class CheckerPool:
             worker.cancel()
         for _ in self._serving:
             self._jobs.put_nowait(None)
-        await asyncio.wait(self._serving)
-        self._serving.clear()
-        await asyncio.gather(*(worker.stop() for worker in self._workers))
+        try:
+            await asyncio.wait(self._serving.values())
+        finally:
+            self._serving.clear()
+            await asyncio.gather(*(worker.stop() for worker in self._workers))
 
     @property
     def workers(self) -> int:
@@ -166,8 +170,8 @@ class CheckerPool:
             raise
 
     def _serve_with_another(self) -> None:
-        worker = self._workers[len(self._serving)]
-        self._serving.append(asyncio.create_task(self._serve(worker)))
+        worker = next(each for each in self._workers if each not in self._serving)
+        self._serving[worker] = asyncio.create_task(self._serve(worker))
 
     async def _serve(self, worker: Worker) -> None:
         """Run one job after the other on a worker until there is None."""
@@ -185,6 +189,7 @@ class CheckerPool:
                     job.answer.set_result((reply, worker.isolation))
             finally:
                 del self._running[job.answer]
+                job.answer.cancel()  # Where this task is cancelled; else it is done.
 
     def _read(self, reply: Reply) -> tuple[bool | str | None, Reason | None, str | None]:
         """Read an answer: value, reason and detail; what of it will be written or shown can be."""

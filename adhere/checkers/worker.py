@@ -104,7 +104,7 @@ class Worker:
         for _ in range(_MOST_DEATHS):
             if self._connection and self._connection.process.poll() is not None:
                 self._kill()
-            if self._connection is None:
+            if self._connection is None and not self._cancelled:
                 await self.start()
             if self._cancelled:
                 return Reply(Kind.CANCELLED, b"")
@@ -172,7 +172,10 @@ class Worker:
         link = self._connection.link
         header = REQUEST.pack(Kind.CHECK, timeout_s, self._memory_mb, len(source), len(text))
         link.send(b"".join((header, source, text)))
-        return await link.receive()
+        reply = await link.receive()
+        if reply.kind is Kind.READY:
+            raise LostError
+        return reply
 
     def _kill(self) -> str:
         """Kill the server with everything below it; return what it said on standard error."""

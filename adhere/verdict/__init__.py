@@ -2,32 +2,36 @@
 
 The parser ``adhere`` removes thinking and markup, what is struck out and boxes that are not ticked,
 and blocks of code or quotation beside other text, in which judges show the answer. Of a text it
-takes the first of these that decides:
+takes the first of these that decides (rules.py):
 
-1. the last sentence, where it is nothing but a verdict and answers no question ("… is met. YES");
+1. the last sentence, where it is nothing but a verdict ("… is met. YES"); in the middle of a line
+   only where nothing before says the opposite, or a word leads it ("So YES");
 2. the later of the last line that is nothing but a verdict and the last label that begins a
    sentence ("Verdict: …", "The answer is …", ``"verdict": …``, "结论：…"), unless a later sentence
-   takes it back; not a label that is quoted, asks for the opposite ("Violation: …") or is about one
-   thing only ("Answer contains emojis: …");
-3. the first token of the text, standing alone, unless a label within a sentence, or a later
-   sentence, says the opposite;
-4. the only kind of verdict word that occurs.
+   takes it back; of labels that differ only one that speaks of the whole ("Final verdict: …");
+3. the first token of the text, standing alone, unless a later label or the last sentence says the
+   opposite;
+4. the only kind of verdict word that occurs, where the last sentence has it.
 
-Otherwise there is no verdict. JSON that begins a line is read by the key that names a verdict, at
-its top before anything below; what is said after it counts for more, and what is said plainly
-before it may not contradict it.
+Otherwise there is no verdict, and the judge is asked again: wherever two places differ and neither
+is plainly the judge's last word. JSON that begins a line is read by the key that names a verdict,
+at its top before anything below; what is said after it counts for more, and what is said plainly
+before it may not contradict it (structured.py).
 
 The words are yes/no, 是/否/不是. true/false count as they do, and words that mean something else
-within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like) in 1 and 2, but never against
-them: "NO. The answer is correct, but too long" is NO. "Not applicable" counts in 1 and 2, too, and
-means that there is no verdict. A word does not stand alone
+within a sentence (y/n, pass/fail, 对/错, 满足/不满足 and the like) as a whole line, label or
+sentence, but never against them: "NO. The answer is correct, but too long" is NO. "Not applicable"
+counts in 1 and 2, too, and means that there is no verdict. A word is none (words.py, quoting.py)
 
-- beside a slash or inside a longer word or name (YES/NO, no-one, NOTE, 是否);
+- beside a slash or inside a longer word or name (YES/NO, no-one, NOTE, 是否), as "No." before a
+  number, or as the determiner or adjective of the next word ("no emojis", "true story");
 - in a list of the options ("YES or NO", 是/否), which is taken out beforehand;
-- as "No." before a number, or as the determiner or adjective of the next word ("no emojis",
-  "true story"): such a sentence may well mean the opposite;
-- in a clause with a negation, doubt or condition ("not a yes", "YES would be wrong", 并非“是”),
-  or as the answer to what asks for the opposite ("violation: yes");
+- in quotation marks, or as what the response says; after a label that shows something ("The
+  response ends with:");
+- in a clause with a negation, doubt or condition ("not a yes", "YES would be wrong", 并非“是”), or
+  where the sentence goes on with the opposite ("No, it doesn't violate the constraint");
+- as the answer to another question ("Any emojis? No"), or to what asks for the opposite
+  ("violation: yes");
 - as a boolean under a JSON key that does not name a verdict ({"has_errors": true}) or in an
   assignment (debug=true).
 
@@ -45,7 +49,7 @@ from adhere.verdict.others import nemo_0_7, upstream_2025
 from adhere.verdict.reading import read
 
 OWN_PARSER: Final = "adhere"
-READING: Final = 2
+READING: Final = 3
 """Raised whenever ``adhere`` reads a text otherwise than before: verdicts are then read anew."""
 
 # A longer text is no verdict; reading it would hold up everything else.

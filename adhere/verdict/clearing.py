@@ -6,7 +6,8 @@ from typing import Final
 from adhere.code_regions import code_fences
 from adhere.plain_text import plain_text
 from adhere.verdict.labels import FINDING, NOUNS, PREDICATE
-from adhere.verdict.words import KIND, LETTER, WORDS, any_of
+from adhere.verdict.quoting import OF_ANOTHER
+from adhere.verdict.words import ALNUM, KIND, LETTER, SURE_WORDS, WORDS, any_of
 
 MASK: Final = "\x00"
 """Stands where a word was that is no verdict; plain_text leaves no control character."""
@@ -17,7 +18,7 @@ _BETWEEN = rf"{_AROUND}(?:[/\\|、&]|\b(?:or|and|vs|versus)\b|或者|或|还是|
 _ONE_OPTION = re.compile(rf"(?<![{LETTER}])(?:{_OPTION})(?![{LETTER}])")
 _OPTIONS = re.compile(
     rf"(?<![{LETTER}])(?:{_OPTION})(?:{_BETWEEN}(?:{_OPTION})){{1,6}}(?![{LETTER}])"
-    r"|(?:yes[ \t]{1,3}no|no[ \t]{1,3}yes)(?=\W{0,5}(?:\n|\Z))"
+    r"|\b(?:yes|no)(?:[ \t]{1,3}(?:yes|no)){1,8}(?=\W{0,5}(?:\n|\Z))"
 )
 _JSON_BOOLEAN = re.compile(
     r"[\"'](?P<key>[\w .-]{1,60})[\"']\s{0,5}:\s{0,5}[\"']?(?:true|false)[\"']?"
@@ -71,14 +72,30 @@ def _mask_boolean(match: re.Match[str]) -> str:
 def unquoted(text: str) -> str:
     """Leave out blocks of code and of quotation beside other text: a judge quotes the answer there.
 
-    One that a label announces stays, and so does all where nothing else is.
+    One that a label announces stays, one that is a verdict itself, and all where nothing else is.
     """
     blocks = [*code_fences(text), *(match.span() for match in _BLOCK_QUOTE.finditer(text))]
     outside, position = list[str](), 0
     for start, end in sorted(blocks):
         if start < position or _ANNOUNCED.search(text[max(start - 60, 0) : start].lower()):
             continue
+        if _is_verdict(text, start, end):
+            continue
         outside.append(text[position:start])
         position = end
     rest = "\n".join([*outside, text[position:]])
     return rest if any(map(str.isalnum, rest)) else text
+
+
+def _is_verdict(text: str, start: int, end: int) -> bool:
+    """Whether a block is a verdict and nothing else, and the line above does not show it.
+
+    One of code only where it ends the text.
+    """
+    words = ALNUM.findall(text[start:end].lower())
+    if len(words) != 1 or words[0] not in SURE_WORDS:
+        return False
+    if text[start:end].lstrip()[:1] != ">" and any(map(str.isalnum, text[end:])):
+        return False
+    above = text[max(start - 300, 0) : start].rstrip().rpartition("\n")[2].lower()
+    return above.endswith((".", "。")) or OF_ANOTHER.search(above) is None

@@ -4,8 +4,17 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from adhere.code_regions import Regions
-from adhere.verdict.words import SURE_WORDS, TOKEN, WORDS, any_of, denied, ends_alone, is_inverted
+from adhere.verdict.quoting import OF_ANOTHER, Quotations
+from adhere.verdict.words import (
+    SURE_WORDS,
+    TOKEN,
+    WORDS,
+    any_of,
+    conditional,
+    denied,
+    ends_alone,
+    is_inverted,
+)
 
 _DECISION = (
     r"verdict|conclusion|judge?ment|decision|determination|ruling"
@@ -41,37 +50,44 @@ _AFTER_NOUN = re.compile(
 )
 _AFTER_PREDICATE = re.compile(rf"{_FILLER}(?P<mark>[:=]){_VALUE}")
 _BOUNDARIES = "\n.!?;。;"
-# Whose answer or verdict it is: what the label says is then not the judge's.
-_OF_ANOTHER = re.compile(
-    r"\b(?:response|reply|output|model|assistant|agent|text|user|says?|states?|writes?|claims?"
-    r"|ends?|expected|required|reference|previous|example)\b|回复|模型|输出|用户|参考|预期|示例"
-)
 _THEREFORE = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|overall|finally|ultimately)\b|因此|所以|综上)[, ]{0,3}"
     r"(?:(?:the|my|final|overall)[ \t]{1,3}){0,3}\W{0,6}\Z"
 )
 # What may stand between a label and its mark without making it about one thing only.
 _PLAIN_FILLER = re.compile(
-    r"(?:[^\w]|\d|\b(?:for|of|to|on|the|this|that|is|was|item|constraint|question|rule|here|final"
+    r"(?:[^\w]|\d|\b(?:for|on|regarding|about) (?:this|the|the whole) (?:response|reply)\b"
+    r"|\b(?:regarding|about|for|of|to|on|the|this|that|is|was|item|constraint|question|rule|here|final"
     r"|overall|my|and|number|no|therefore|thus|so|must|be)\b|结果|结论|答案|该|此|最终|要求|约束|的|是|为|应)*"
 )
 _MOST_BEFORE = 40
-_QUOTED = re.compile(
-    r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|「[^」\n]{1,300}」|『[^』\n]{1,300}』|`[^`\n]{1,300}`"
-    r"|(?<![0-9a-z])['‘][^'’\n]{1,300}['’](?![0-9a-z])"
+# What may stand between the beginning of a sentence and its label.
+_PLAIN_LEAD = re.compile(
+    r"(?:[^\w]|\d|\b(?:the|my|final|overall|so|therefore|thus|hence|and|here|is|then|in|conclusion"
+    r"|summary|as|a|revised|updated|corrected|new|on|second|thought|reflection|step|constraint|item"
+    r"|rule|for|this|answer|verdict|result|judge?ment|satisfied|it|compliance|no|wait|actually)\b"
+    r"|[\u4e00-\u9fff])*"
+)
+# In a sentence with these a label is the last word on the whole, whatever others said before.
+_FINAL = re.compile(
+    r"\b(?:final|overall|so|therefore|thus|hence|conclusion|summary|revised|updated|corrected|new"
+    r"|reflection|second thought|wait|actually)\b|最终|综上|总体|因此|所以"
 )
 
 
 class Labelled(NamedTuple):
     """One labelled word: where it ends, whether the label begins its sentence or is a JSON key,
-    whether a mark such as a colon (rather than "is") joins them, and whether the label speaks of
-    one thing only (a predicate, a question, a key within a sentence)."""
+    whether a mark such as a colon (rather than "is") joins them, whether the label speaks of one
+    thing only (a predicate, a question, a key within a sentence) or of the whole, and whether the
+    answer or verdict is another's."""
 
     word: str
     end: int
     leads: bool
     marked: bool
     partial: bool
+    final: bool
+    foreign: bool
 
     @property
     def sure(self) -> bool:
@@ -79,9 +95,8 @@ class Labelled(NamedTuple):
         return self.word in SURE_WORDS
 
 
-def labelled(plain: str) -> Iterator[Labelled]:
+def labelled(plain: str, quotations: Quotations) -> Iterator[Labelled]:
     """Yield every labelled word that may be a verdict, in order."""
-    quotations: Regions | None = None
     for label in _LABEL.finditer(plain):
         pattern = _AFTER_PREDICATE if label["noun"] is None and label["whether"] is None else None
         value = (pattern or _AFTER_NOUN).match(plain, label.end())
@@ -90,32 +105,44 @@ def labelled(plain: str) -> Iterator[Labelled]:
         between = plain[label.end() : value.start("word")]
         if is_inverted(between) or denied(plain, value["word"], value.end()):
             continue
-        if quotations is None:
-            quotations = Regions(_quotations(plain))
-        inside = quotations.containing(label.start() - 1)
-        if inside is not None and inside == quotations.containing(value.end()):
+        if _is_denied_above(plain, label.start()):
+            continue
+        quoted = quotations.around(label.start() - 1)
+        if quoted is not None and quoted == quotations.around(value.end() - 1):
             continue
         marked = value["mark"] is not None or (pattern is None and value["dash"] is not None)
         asks = label["whether"] is not None or "是否" in between or "?" in between
-        asks = asks or _PLAIN_FILLER.fullmatch(between) is None
+        asks = asks or _PLAIN_FILLER.fullmatch(between) is None or _answers(plain, label)
         partial = asks or label["noun"] is None or _within(plain, label)
         leads = not asks and _leads(plain, label)
-        yield Labelled(value["word"], value.end(), leads, marked, partial)
+        begins = max(_sentence(plain, label.start()), 0)
+        final = _FINAL.search(plain, begins, value.end()) is not None
+        foreign = label["noun"] is not None and OF_ANOTHER.search(plain, begins, label.start())
+        yield Labelled(value["word"], value.end(), leads, marked, partial, final, bool(foreign))
 
 
-def _quotations(plain: str) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of what is quoted within a line; a quoted line alone is no quotation."""
-    position = 0
-    while quoted := _QUOTED.search(plain, position):
-        start = plain.rfind("\n", 0, quoted.start()) + 1
-        end = plain.find("\n", quoted.end()) % (len(plain) + 1)
-        around = plain[start : quoted.start()] + plain[quoted.end() : end]
-        if any(map(str.isalnum, around)):
-            yield quoted.span()
-            position = quoted.end()
-        else:
-            # Marks around a whole line are emphasis; there may be quotations inside.
-            position = quoted.start() + 1
+def _is_denied_above(plain: str, start: int) -> bool:
+    """Whether a condition or a negation leads to a label, which may begin a line of its own."""
+    if conditional(plain, start):
+        return True
+    before = plain[max(start - 80, 0) : start]
+    above = before.rstrip("\n")
+    return above != before and denied(above, "", len(above))
+
+
+def _answers(plain: str, label: re.Match[str]) -> bool:
+    """Whether a finding follows a question on its line: it need not be the verdict."""
+    if DECISION.fullmatch(label[0]):
+        return False
+    begins = max(_sentence(plain, label.start()), 0)
+    return plain[max(begins - 5, 0) : begins].rstrip(" ").endswith("?")
+
+
+def _sentence(plain: str, place: int) -> int:
+    """Return where the sentence of a place begins, or -1 where that is further away."""
+    before = plain[max(place - _MOST_BEFORE, 0) : place]
+    cut = max(map(before.rfind, _BOUNDARIES))
+    return place - len(before) + cut + 1 if cut >= 0 or place <= _MOST_BEFORE else -1
 
 
 def _within(plain: str, label: re.Match[str]) -> bool:
@@ -132,12 +159,13 @@ def _leads(plain: str, label: re.Match[str]) -> bool:
         return False
     if plain[start - 1 : start] in ('"', "'") and plain[end : end + 3].lstrip("\\\"' ")[:1] == ":":
         return True
-    before = plain[max(start - _MOST_BEFORE, 0) : start]
-    if _THEREFORE.search(before):
+    if _THEREFORE.search(plain[max(start - _MOST_BEFORE, 0) : start]):
         return True
-    cut = max(map(before.rfind, _BOUNDARIES))
-    if cut < 0 and start > _MOST_BEFORE:
+    begins = _sentence(plain, start)
+    if begins < 0:
         return False
-    sentence = before[cut + 1 :]
+    sentence = plain[begins:start]
     # "NO, its title is satisfied: yes": what begins with a verdict goes on about one thing.
-    return _OF_ANOTHER.search(sentence) is None and TOKEN.search(sentence) is None
+    if OF_ANOTHER.search(sentence) or TOKEN.search(sentence):
+        return False
+    return _PLAIN_LEAD.fullmatch(sentence) is not None

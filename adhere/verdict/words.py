@@ -57,9 +57,14 @@ TOKEN: Final = re.compile(any_of(SURE["yes"] + SURE["no"] + _TRUTH["yes"] + _TRU
 ALNUM: Final = re.compile(r"[^\W_]+")
 
 _BESIDE_BEFORE = re.compile(r"(?:/[ \t]{0,2}|[0-9a-z][-‐‑'’]|=[ \t]?)\Z")
-_BESIDE_AFTER = re.compile(r"[ \t]{0,2}(?:/|->|→)|[-‐‑'’][0-9a-z]|[ \t]{0,2}=(?!>)")
+_BESIDE_AFTER = re.compile(
+    r"[ \t]{0,2}(?:/|(?:->|→)[^\w\n]{0,4}(?:yes|no|是|否)\b)|[-‐‑'’][0-9a-z]|[ \t]{0,2}=(?!>)"
+)
 # 是“…” is "is …", and no verdict.
 _COPULA_FOLLOWS = re.compile(r"[“「『‘]")
+_CELL_ENDS = re.compile(
+    r"\.[ \t*]{0,4}\||[ \t*]{0,4}\|[^\n]{0,200}\|[ \t]{0,4}\n[ \t]{0,4}\|[ \t]{0,4}:?--"
+)
 _NUMBER_FOLLOWS = re.compile(r"[ \t]{0,3}(?:\.[ \t]{0,3})?#?\d")
 _WORD_FOLLOWS = re.compile(r"[ \t]{1,8}[\"'“‘«*`~]{0,4}(?P<next>[0-9a-z\u00c0-\u1fff]{1,30})")
 # Words that begin a clause, so that the "no" before them is an answer and no determiner.
@@ -67,23 +72,30 @@ _CLAUSE = re.compile(
     r"a|according|although|an|and|are|as|based|because|both|but|cannot|did|does|due|each|every"
     r"|given|he|hence|here|however|i|is|it|its|my|our|overall|she|should|since|so|the|there"
     r"|therefore|these|they|this|those|though|thus|unfortunately|was|we|were|while|would|you|your"
+    r"|explanation|instead|justification|over|rather|reason|reasoning"
 )
 # A negation, doubt or condition in the same clause before a word, and one right after it.
 _DENIED = re.compile(
     r"(?:\b(?:not|never|cannot|neither|nor|hardly|without|impossible|unlikely|tempted|unless"
-    r"|(?<!\bi )would|could|might|if|should)\b|n['’]t\b|['’]d\b|\bno way\b"
+    r"|(?<!\bi )would|could|might|if|should)\b|n['’]t\b|(?<!\bi)['’]d\b|\bno way\b"
     r"|\b(?:earn|get|deserve|merit|warrant|justify|receive|require|need|be|for)s? an?\b"
-    r"|不是|并非|不可|不能|不会|不应|不该|不认为|无法|没有)[^.;:!?\n。;,]{0,40}\Z"
-    r"|(?:如果|只有|假如|要是)[^.;!?\n。;]{0,40}\Z"
+    r"|不是|并非|不可|不能|不会|不应|不该|不认为|无法|没有)"
+    r"(?:(?!\b(?:so|hence|therefore|thus)\b| [-–] )[^.;:!?\n。;,—–→(]){0,40}\Z"
+    r"|\b(?:otherwise|else)\b,?[^\w\n]{0,4}(?:(?:output|answer|say|reply|respond|return|write)s?[^\w\n]{0,4})?\Z|否则\W{0,4}\Z"
+)
+_CONDITION = re.compile(
+    r"(?:(?<!check )(?<!checked )(?<!checking )(?<!see )(?<!determine )(?<!verify )(?<!as )"
+    r"\b(?:if|unless)\b[^.;:!?\n。;\"]{0,70}|(?:如果|只有|假如|要是)[^.;!?\n。;]{0,40})\Z"
 )
 _DENIED_AFTER = re.compile(
     r"[\"'”’*`]{0,3}[ \t]{1,3}(?:is not|isn['’]t|is never|would|could|cannot|can['’]t|only if|if"
-    r"|unless|needs|requires|when)\b"
+    r"|unless|needs|requires|when|means?|stands for)\b"
 )
 _INVERTED = re.compile(
     r"(?<!\bno )(?<!without )(?<!没有)(?<!无)"
     r"(?:\bviolat(?:es?|ed|ions?)|\bfail(?:s|ed|ures?)?|\berrors?|\bissues?|\bproblems?"
-    r"|\bmistakes?|\bmissing|\bbroken|\bnot \w+|\bnon-?\w+|违反|违背|不符|错误|问题|缺少|缺失)"
+    r"|\bmistakes?|\bmissing|\bbroken|\bnot \w+|\bnon-?\w+|\btoo \w+|\bforbidden|\bprohibited"
+    r"|\bunmet|\bexceed\w*|违反|违背|不符|错误|问题|缺少|缺失)"
     r"[^\n.!;,:?。；，]{0,24}[:?][ \t\"'*`“]{0,6}\Z"
 )
 # A statement about the response: "The response fails the constraint: NO".
@@ -100,8 +112,15 @@ def stands_alone(plain: str, token: re.Match[str]) -> bool:
     before = plain[max(start - 3, 0) : start]
     # Chinese has no blanks: there a word stands alone only between other characters.
     inside = not token[0].isascii() and ALNUM.search(before[-1:]) is not None
-    beside = inside or _BESIDE_BEFORE.search(before)
+    beside = inside or _BESIDE_BEFORE.search(before) or _is_column(plain, token)
     return not beside and ends_alone(plain, token[0], token.end())
+
+
+def _is_column(plain: str, token: re.Match[str]) -> bool:
+    """Whether a word is the first cell of a table's row, as in "| No. | Criterion |"."""
+    line = plain[max(plain.rfind("\n", 0, token.start()), token.start() - 10, 0) : token.start()]
+    first = line.lstrip("\n").strip(" \t*") == "|"
+    return first and token[0] == "no" and _CELL_ENDS.match(plain, token.end()) is not None
 
 
 def is_denied(plain: str, token: re.Match[str]) -> bool:
@@ -117,12 +136,18 @@ def denied(plain: str, word: str, end: int) -> bool:
 
 def _denied(plain: str, word: str, start: int, end: int) -> bool:
     line = plain[max(start - 60, 0) : start].rpartition("\n")[2]
-    if _DENIED.search(line) or _DENIED_AFTER.match(plain, end):
+    if _DENIED.search(line) or _DENIED_AFTER.match(plain, end) or conditional(plain, start):
         return True
     if _INVERTED.search(line) is None:
         return False
     sentence = re.split(r"[.!;。]", line)[-1].strip()
     return not (word == "no" and _STATES.match(sentence))
+
+
+def conditional(plain: str, place: int) -> bool:
+    """Whether a place stands in the main clause of a condition ("if it had a title, …")."""
+    before = plain[max(place - 80, 0) : place].rstrip("\n")
+    return _CONDITION.search(before.rpartition("\n")[2]) is not None
 
 
 def ends_alone(plain: str, word: str, end: int) -> bool:
@@ -135,12 +160,23 @@ def ends_alone(plain: str, word: str, end: int) -> bool:
     return following is None or _CLAUSE.fullmatch(following["next"]) is not None
 
 
+def may_be_meant(plain: str, token: re.Match[str]) -> bool:
+    """Whether a word that does not stand alone may be a verdict all the same.
+
+    As in "NO. 3 of 5 items hold", but not as a determiner ("no emojis") or inside a longer word.
+    """
+    end = token.end()
+    if not token[0].isascii():
+        return _WORD_FOLLOWS.match(plain, end) is not None
+    return token[0] == "no" and _NUMBER_FOLLOWS.match(plain, end) is not None
+
+
 def is_inverted(text: str) -> bool:
     """Whether a label asks for the opposite of a verdict (violation, has_errors, 是否违反)."""
     return _INVERTING.search(text) is not None
 
 
 _INVERTING = re.compile(
-    r"violat|fail|error|issue|problem|mistake|missing|broken|wrong|incorrect"
+    r"violat|fail|error|issue|problem|mistake|missing|broken|wrong|incorrect|concern|forbidden"
     r"|(?<![a-z])(?:not|non|un|in)[ _-]|违反|违背|不符|错误|问题|缺少|缺失|不满足"
 )
