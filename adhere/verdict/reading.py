@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from adhere.plain_text import ZERO_WIDTH_SPACE
 from adhere.thinking import final_answer
 from adhere.verdict.clearing import plain, unquoted
 from adhere.verdict.labels import NOUNS
 from adhere.verdict.quoting import OF_ANOTHER
-from adhere.verdict.rules import COMPLETE, UNDECIDED, decide, decide_plainly
+from adhere.verdict.rules import COMPLETE, NOTHING, UNDECIDED, Found, decide, decide_plainly
 from adhere.verdict.structured import agreed, find_objects, verdict_of
 from adhere.verdict.words import KIND, TOKEN, WORDS, any_of, denied, is_denied, stands_alone
 
@@ -27,40 +26,50 @@ _LABEL_OPENS = re.compile(
 )
 
 
-def read(text: str, *, cut: bool = False) -> bool | None:
-    """Return the verdict of a judge's text; ``cut`` says that its end is missing."""
+class Reading(NamedTuple):
+    """A verdict, None where there is none, and the rule that read it, "" where none did."""
+
+    verdict: bool | None
+    rule: str
+
+
+def read(text: str, *, cut: bool = False) -> Reading:
+    """Read a judge's text; ``cut`` says that its end is missing."""
     answer = final_answer(text, prompt="").text
     if cut:
-        kind = "" if _BLOCK_OPENS.match(answer) else _free(answer, _opening)
+        found = NOTHING if _BLOCK_OPENS.match(answer) else _free(answer, _opening)
     else:
-        found = find_objects(answer)
-        kind = _structured(answer, found) if found else _free(unquoted(answer), decide)
-    return {"yes": True, "no": False}.get(kind)
+        objects = find_objects(answer)
+        found = _structured(answer, objects) if objects else _free(unquoted(answer), decide)
+    return Reading({"yes": True, "no": False}.get(found.kind), found.rule)
 
 
-def _structured(text: str, found: list[tuple[Any, int, int]]) -> str:
+def _structured(text: str, objects: list[tuple[Any, int, int]]) -> Found:
     """Read JSON and what is around it: an answer under test is often JSON, too.
 
     What is said after the last object counts for more than it. What is said plainly before it may
     not contradict it.
     """
-    spans = [(start, end) for _, start, end in found]
+    spans = [(start, end) for _, start, end in objects]
     before = unquoted(_without(text[: spans[-1][1]], spans))
     after = unquoted(text[spans[-1][1] :])
     # After "The response is" only a key that names a verdict can be the judge's.
     shown = OF_ANOTHER.search(before.lower()) is not None
-    read_text = partial(_free, decide=decide)
-    kinds = [verdict_of(value, read_text, only_decisions=shown) for value, _, _ in found]
+    kinds = [verdict_of(value, _kind_of, only_decisions=shown) for value, _, _ in objects]
     named = agreed([kind for kind in kinds if kind])
     if not any(map(str.isalnum, before + after)):
-        return named or UNDECIDED
+        return Found(named or UNDECIDED, "key")
     said = _free(after, decide_plainly)
-    if said:
+    if said.kind:
         return said
     if not named:
         return _free(before + "\n" + after, decide)
     said = _free(before, decide_plainly)
-    return UNDECIDED if said and said != named else named
+    return Found(UNDECIDED if said.kind and said.kind != named else named, "key")
+
+
+def _kind_of(text: str) -> str:
+    return _free(text, decide).kind
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
@@ -72,21 +81,22 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
     return "\n".join([*kept, text[position:]])
 
 
-def _free(text: str, decide: Callable[[str], str]) -> str:
+def _free(text: str, decide: Callable[[str], Found]) -> Found:
     # A zero-width space may stand inside a word or between two; joined words come first.
     for space in ("", " ") if ZERO_WIDTH_SPACE in text else ("",):
-        if kind := decide(plain(text, space)):
-            return kind
-    return ""
+        found = decide(plain(text, space))
+        if found.kind:
+            return found
+    return NOTHING
 
 
-def _opening(plain: str) -> str:
+def _opening(plain: str) -> Found:
     """Read a text whose end is missing: only what opens it, and is complete, is known to stay."""
     token = TOKEN.match(plain, len(plain) - len(plain.lstrip(" \t\n*_#")))
     if token and stands_alone(plain, token) and COMPLETE.match(plain, token.end()):
-        return "" if is_denied(plain, token) else KIND[token[0]]
+        return NOTHING if is_denied(plain, token) else Found(KIND[token[0]], "opening")
     label = _LABEL_OPENS.match(plain) or _KEY_OPENS.match(plain)
     if label is None or not COMPLETE.match(plain, label.end("word")):
-        return ""
+        return NOTHING
     word = label["word"]
-    return "" if denied(plain, word, label.end("word")) else KIND[word]
+    return NOTHING if denied(plain, word, label.end("word")) else Found(KIND[word], "opening")

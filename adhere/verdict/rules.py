@@ -5,7 +5,9 @@ passes on to the next.
 """
 
 import re
-from typing import Final
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
 
 from adhere.verdict.labels import NOUNS
 from adhere.verdict.polarity import ASKS_FOR_VERDICT, contradicts
@@ -64,16 +66,34 @@ _ASKS_BACK = re.compile(
 _CHINESE_END = re.compile(r"[为是即][“\"]?(?P<word>是|否)[”\"]?[\W]*\Z")
 
 
-def decide(plain: str) -> str:
+Rule = Callable[[Text], str]
+
+
+class Found(NamedTuple):
+    """The kind of verdict that a text says, "" for none, and the rule by which it does."""
+
+    kind: str
+    rule: str
+
+
+NOTHING: Final = Found("", "")
+
+
+def decide(plain: str) -> Found:
     """Return what a plain text says."""
-    text = Text(plain)
-    return _by_last_word(text) or _by_statement(text) or _by_opening(text) or _by_only_kind(text)
+    return _first_of(_RULES, Text(plain))
 
 
-def decide_plainly(plain: str) -> str:
+def decide_plainly(plain: str) -> Found:
     """Return what a text says by its last sentence, a line, a label or its first sentence."""
-    text = Text(plain)
-    return _by_last_word(text) or _by_statement(text) or _by_opening(text, whole=False)
+    return _first_of(_PLAIN_RULES, Text(plain))
+
+
+def _first_of(rules: Iterable[tuple[str, Rule]], text: Text) -> Found:
+    for name, rule in rules:
+        if kind := rule(text):
+            return Found(kind, name)
+    return NOTHING
 
 
 def _by_last_word(text: Text) -> str:
@@ -256,3 +276,15 @@ def _first_sentence(text: Text) -> str:
     """Return the word of the first sentence where that is nothing but a verdict."""
     word = _ALONE.match(text.plain, text.begins)
     return word["word"] if word and word["word"] not in SURE_WORDS else ""
+
+
+_PLAIN_RULES: Final[tuple[tuple[str, Rule], ...]] = (
+    ("last sentence", _by_last_word),
+    ("line or label", _by_statement),
+    ("first sentence", partial(_by_opening, whole=False)),
+)
+_RULES: Final[tuple[tuple[str, Rule], ...]] = (
+    *_PLAIN_RULES[:2],
+    ("first word", _by_opening),
+    ("only kind of word", _by_only_kind),
+)

@@ -44,7 +44,9 @@ class Text:
         self.plain = plain
         self.begins = _begins(plain)
         self.quotations = Quotations(plain)
-        alone = [token for token in TOKEN.finditer(plain) if stands_alone(plain, token)]
+        alone, others = list[re.Match[str]](), list[re.Match[str]]()
+        for token in TOKEN.finditer(plain):
+            (alone if stands_alone(plain, token) else others).append(token)
         refused = {token.start() for token in alone if is_denied(plain, token)}
         meant = [token for token in alone if token.start() not in refused]
         self.mentioned = [t for t in meant if self.quotations.around(t.start()) is None]
@@ -53,11 +55,7 @@ class Text:
         self.kinds = {KIND[token[0]] for token in self.sure}
         self.denied = {KIND[t[0]] for t in alone if t.start() in refused and t[0] in SURE_WORDS}
         self.labels = list(labelled(plain, self.quotations))
-        self._unclear = {
-            KIND[token[0]]
-            for token in TOKEN.finditer(plain)
-            if not stands_alone(plain, token) and may_be_meant(plain, token)
-        }
+        self._unclear = {KIND[token[0]] for token in others if may_be_meant(plain, token)}
         first = TOKEN.match(plain, self.begins)
         self._opening = next(
             (t[0] for t in self.sure[:1] if first and t.span() == first.span()), ""

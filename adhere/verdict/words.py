@@ -118,9 +118,10 @@ def stands_alone(plain: str, token: re.Match[str]) -> bool:
 
 def _is_column(plain: str, token: re.Match[str]) -> bool:
     """Whether a word is the first cell of a table's row, as in "| No. | Criterion |"."""
-    line = plain[max(plain.rfind("\n", 0, token.start()), token.start() - 10, 0) : token.start()]
-    first = line.lstrip("\n").strip(" \t*") == "|"
-    return first and token[0] == "no" and _CELL_ENDS.match(plain, token.end()) is not None
+    if token[0] != "no" or _CELL_ENDS.match(plain, token.end()) is None:
+        return False
+    line = plain[max(token.start() - 10, 0) : token.start()].rpartition("\n")[2]
+    return line.strip(" \t*") == "|"
 
 
 def is_denied(plain: str, token: re.Match[str]) -> bool:
