@@ -46,12 +46,17 @@ _FILLER = r"[^\n.:;!?=,。]{0,40}?"
 _COPULA = r"\b(?:is|was)\b|(?<!would )(?<!could )(?<!might )\bbe\b|(?<!不)是(?!否)|为"
 _VALUE = rf"\W{{0,20}}(?P<word>{any_of(WORDS)})"
 _AFTER_NOUN = re.compile(
-    rf"(?:{_FILLER}(?:(?P<mark>[:=>→?])|{_COPULA})|[^\w\n]{{0,6}}(?P<dash>[-–—|]{{1,3}})){_VALUE}"
+    rf"(?:{_FILLER}(?:(?P<mark>[:=>→?】])|{_COPULA})|[^\w\n]{{0,6}}(?P<dash>[-–—|]{{1,3}})){_VALUE}"
 )
 _AFTER_PREDICATE = re.compile(rf"{_FILLER}(?P<mark>[:=]){_VALUE}")
 _BOUNDARIES = "\n.!?;。;"
 _THEREFORE = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|overall|finally|ultimately)\b|因此|所以|综上)[, ]{0,3}"
+    r"(?:(?:the|my|final|overall)[ \t]{1,3}){0,3}\W{0,6}\Z"
+)
+# "Since not all of them are met, the answer is NO".
+_SINCE = re.compile(
+    r"(?:\A|[\n.!?。])\W{0,4}(?:since|because|as|given)\b[^\n.!?。:;]{1,110},\W{0,4}"
     r"(?:(?:the|my|final|overall)[ \t]{1,3}){0,3}\W{0,6}\Z"
 )
 # What may stand between a label and its mark without making it about one thing only.
@@ -71,7 +76,7 @@ _PLAIN_LEAD = re.compile(
 # In a sentence with these a label is the last word on the whole, whatever others said before.
 _FINAL = re.compile(
     r"\b(?:final|overall|so|therefore|thus|hence|conclusion|summary|revised|updated|corrected|new"
-    r"|reflection|second thought|wait|actually)\b|最终|综上|总体|因此|所以"
+    r"|correction|reflection|second thought|wait|actually)\b|最终|综上|总体|因此|所以"
 )
 
 
@@ -115,7 +120,8 @@ def labelled(plain: str, quotations: Quotations) -> Iterator[Labelled]:
         asks = asks or _PLAIN_FILLER.fullmatch(between) is None or _answers(plain, label)
         partial = asks or label["noun"] is None or _within(plain, label)
         leads = not asks and _leads(plain, label)
-        begins = max(_sentence(plain, label.start()), 0)
+        begins = _sentence(plain, label.start())
+        begins = begins if begins >= 0 else label.start() - _MOST_BEFORE
         final = _FINAL.search(plain, begins, value.end()) is not None
         foreign = label["noun"] is not None and OF_ANOTHER.search(plain, begins, label.start())
         yield Labelled(value["word"], value.end(), leads, marked, partial, final, bool(foreign))
@@ -134,8 +140,8 @@ def _answers(plain: str, label: re.Match[str]) -> bool:
     """Whether a finding follows a question on its line: it need not be the verdict."""
     if DECISION.fullmatch(label[0]):
         return False
-    begins = max(_sentence(plain, label.start()), 0)
-    return plain[max(begins - 5, 0) : begins].rstrip(" ").endswith("?")
+    begins = _sentence(plain, label.start())
+    return begins > 0 and plain[max(begins - 5, 0) : begins].rstrip(" ").endswith("?")
 
 
 def _sentence(plain: str, place: int) -> int:
@@ -160,6 +166,8 @@ def _leads(plain: str, label: re.Match[str]) -> bool:
     if plain[start - 1 : start] in ('"', "'") and plain[end : end + 3].lstrip("\\\"' ")[:1] == ":":
         return True
     if _THEREFORE.search(plain[max(start - _MOST_BEFORE, 0) : start]):
+        return True
+    if _SINCE.search(plain[max(start - 140, 0) : start]):
         return True
     begins = _sentence(plain, start)
     if begins < 0:

@@ -18,22 +18,29 @@ _NEGATION = re.compile(
 )
 ASKS_FOR_VERDICT: Final = re.compile(rf"(?:{_GOOD})[^.!?\n。]{{0,80}}\?[^\w\n]*\n?[^\w\n]*\Z")
 """The end of a question whose answer is the verdict: "Does it satisfy the constraint?"."""
+# "NO (2/3 constraints met)".
+_SHARE = re.compile(r"\([^()]{0,30}\d[ ]?(?:/|of|out of)[ ]?\d[^()]{0,60}\)")
 _SENTENCE = re.compile(r"[^.:;!?\n。;]{0,160}")
 
 
 def contradicts(plain: str, kind: str, end: int) -> bool:
     """Whether the sentence goes on with the opposite: "No, it doesn't violate the constraint".
 
-    ``end`` is where the word of this ``kind`` ends. Only what is said of the verdict itself
-    counts; where a sentence says both, nothing is contradicted.
+    ``end`` is where the word of this ``kind`` ends.
     """
-    rest = _SENTENCE.match(plain, end)
+    return said_after(plain, end) == {"yes", "no"} - {kind}
+
+
+def said_after(plain: str, place: int) -> set[str]:
+    """Return the kinds that the rest of a sentence says in words of its own ("it is violated")."""
+    rest = _SENTENCE.match(plain, place)
     assert rest is not None
     if plain[rest.end() : rest.end() + 1] == ":":
-        return False  # "NO - title satisfied: yes": a label
+        return set()  # "NO - title satisfied: yes": a label
+    sentence = _SHARE.sub("", rest[0])
     said = set()
-    for judged in _JUDGED.finditer(rest[0]):
+    for judged in _JUDGED.finditer(sentence):
         good = judged["good"] is not None
-        negated = _NEGATION.search(rest[0][: judged.start()]) is not None
+        negated = _NEGATION.search(sentence[: judged.start()]) is not None
         said.add("yes" if good != negated else "no")
-    return said == {"yes", "no"} - {kind}
+    return said

@@ -17,12 +17,12 @@ from adhere.verdict.words import KIND, TOKEN, WORDS, any_of, denied, is_denied, 
 # of code or quotation, nor an item of a list.
 _BLOCK_OPENS = re.compile(r"\s*(?:```|~~~|>)")
 _KEY_OPENS = re.compile(
-    r"\W*\{\s*[\"'](?:final[ _-]?)?(?:verdict|decision|judge?ment|结论|判断)[\"']\s*:\s*"
+    r"\W{0,40}\{\s{0,20}[\"'](?:final[ _-]?)?(?:verdict|decision|judge?ment|结论|判断)[\"']\s*:\s*"
     rf"[\"']?(?P<word>{any_of(WORDS)})"
 )
 _LABEL_OPENS = re.compile(
-    rf"[^\w\n]*(?:(?:the|my|final|overall)[ \t]+){{0,3}}(?:{NOUNS})[^\w\n]*"
-    rf"(?:\b(?:is|was)\b|为|是)?[^\w\n]*(?P<word>{any_of(WORDS)})"
+    rf"[^\w\n]{{0,40}}(?:(?:the|my|final|overall)[ \t]{{1,4}}){{0,3}}(?:{NOUNS})[^\w\n]{{0,20}}"
+    rf"(?:\b(?:is|was)\b|为|是)?[^\w\n]{{0,20}}(?P<word>{any_of(WORDS)})"
 )
 
 

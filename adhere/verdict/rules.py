@@ -7,10 +7,11 @@ passes on to the next.
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from adhere.verdict.labels import NOUNS
-from adhere.verdict.polarity import ASKS_FOR_VERDICT, contradicts
+from adhere.verdict.polarity import ASKS_FOR_VERDICT, contradicts, said_after
 from adhere.verdict.quoting import introduced
 from adhere.verdict.text import LIST_MARK, Text
 from adhere.verdict.words import (
@@ -58,8 +59,19 @@ _CONCLUDES = re.compile(
     r"(?:\b(?:so|therefore|thus|hence)\b|因此|所以)[, ]{0,2}"
     r"(?:it(?:['’]s| is) )?(?:an? )?[^\w\n]{0,4}\Z"
 )
-_ASKS_BACK = re.compile(
-    r"\bplease (?:provide|share|send|paste|give)\b|\bhappy to help\b|请提供"
+_CORRECTED = re.compile(r"\b(?:corrected|changed|revised|updated) to[^\w\n]{0,4}(?P<word>yes|no)\b")
+# "Any emojis? No": one thing among others.
+_ASKS_ASIDE = re.compile(
+    r"(?:\A|[\n.!?:*-])[^\w\n]{0,6}(?:are there )?any\b[^\n.!?]{0,80}\?\W{0,6}\Z"
+)
+_SHOWS = re.compile(
+    r"\b(?:says|said|reads|ends? (?:with|in)|begins? with|starts? with"
+    r"|(?:word|line|sentence)\b[^.:\n]{0,30}\bis)[^\w\n]*:[^\w\n]*\Z"
+)
+_THEREFORE = re.compile(r"[^\w\n]*(?:therefore|thus|hence|so)\b")
+_DOUBTS = re.compile(
+    r"\bnot (?:entirely |quite )?sure\b|\bplease (?:provide|share|send|paste|give)\b|请提供"
+    r"|\bhappy to help\b"
     r"|\b(?:cannot|can['’]t|unable to) (?:evaluate|assess|judge|determine|verify)\b"
 )
 # "… 应为否。": such a word stands in a sentence, where a Chinese word is not seen to stand alone.
@@ -133,7 +145,7 @@ def _by_statement(text: Text) -> str:
     Labels that say different things decide only by one that speaks of the whole.
     """
     plain = text.plain
-    word, end = _last_line(plain)
+    word, end = max(_last_line(plain), _last_paragraph(text), key=itemgetter(1))
     leading = [label for label in text.labels if label.leads and label.end > end]
     first = _first_token(text, complete=True)
     kinds = {KIND[label.word] for label in leading} | ({KIND[first]} if first else set())
@@ -146,7 +158,7 @@ def _by_statement(text: Text) -> str:
         break
     if not word:
         return ""
-    if text.opposed(word) or contradicts(plain, KIND[word], end):
+    if text.opposed(word) or contradicts(plain, KIND[word], end) or _doubted(text, end, KIND[word]):
         return UNDECIDED
     later = [token for token in text.mentioned if token.start() > end and token[0] in SURE_WORDS]
     contrary = _contrary(text, later, KIND[word])
@@ -163,13 +175,18 @@ def _by_opening(text: Text, *, whole: bool = True) -> str:
     if not word:
         return ""
     first = KIND[word]
-    if text.opposed(word) or _ASKS_BACK.search(plain):
+    corrected = _CORRECTED.search(plain)
+    if corrected and KIND[corrected["word"]] != first:
+        return UNDECIDED
+    if text.opposed(word) or _DOUBTS.search(plain):
         return UNDECIDED
     if contradicts(plain, first, text.begins + len(word)):
         return UNDECIDED
     if not whole:
         return first
     last = text.last_sentence()
+    if text.restated and said_after(plain, last) == {"yes", "no"} - {first}:
+        return UNDECIDED
     said = _CHINESE_END.search(plain, max(last, 1))
     if said and KIND[said["word"]] != first:
         return UNDECIDED
@@ -179,7 +196,10 @@ def _by_opening(text: Text, *, whole: bool = True) -> str:
     for token in _contrary(text, text.sure, first):
         if _takes_back(plain, token):
             return UNDECIDED
-        if token.start() >= last > 0 and not _answers_aside(plain, token.start()):
+        in_brackets = plain[token.start() - 1] + plain[token.end() : token.end() + 1] == "()"
+        if in_brackets or _answers_aside(plain, token.start()):
+            continue
+        if token.start() >= last > 0:
             return UNDECIDED
     return first
 
@@ -193,10 +213,35 @@ def _by_only_kind(text: Text) -> str:
     if len(said) != 1:
         return ""
     ((kind, token),) = said.items()
+    before = text.plain[max(token.start() - 200, 0) : token.start()]
+    if _ASKS_ASIDE.search(before) or _SHOWS.search(before):
+        return ""
     concludes = _CONCLUDES.search(text.plain, max(token.start() - 40, 0), token.start())
     if text.denied - {kind} and not concludes:
         return ""
     return "" if contradicts(text.plain, kind, token.end()) else kind
+
+
+def _doubted(text: Text, end: int, kind: str) -> bool:
+    """Whether what comes after a statement doubts it: "I'm not sure", "Therefore it fails"."""
+    last = text.last_sentence()
+    concluded = last > end and _THEREFORE.match(text.plain, last)
+    if concluded and said_after(text.plain, concluded.end()) == {"yes", "no"} - {kind}:
+        return True
+    return _DOUBTS.search(text.plain, end) is not None
+
+
+def _last_paragraph(text: Text) -> tuple[str, int]:
+    """Return the word that opens the last paragraph where its sentence confirms it, and its end."""
+    plain = text.plain
+    start = plain.rfind("\n\n", 0, len(plain.rstrip()))
+    mark = LIST_MARK.match(plain, start + 2) if start >= 0 else None
+    token = TOKEN.match(plain, mark.end()) if mark else None
+    if token is None or token[0] not in SURE_WORDS or not stands_alone(plain, token):
+        return "", -1
+    if is_denied(plain, token) or said_after(plain, token.end()) != {KIND[token[0]]}:
+        return "", -1
+    return token[0], token.end()
 
 
 def _contrary(text: Text, tokens: list[re.Match[str]], kind: str) -> list[re.Match[str]]:

@@ -18,6 +18,10 @@ from adhere.verdict.words import (
 )
 
 LIST_MARK: Final = re.compile(rf"[^\w{MASK}]*(?:\d{{1,3}}[.)、][^\w{MASK}]*)?")
+_ASKED = re.compile(
+    r"[^\w\n]*(?:is|are|does|do|did|has|have|was|were|can)\b(?![^?]*\bany\b)[^?]{0,40}"
+    r"\b(?:response|reply|answer|text|assistant|ai|model|agent|output|it|constraint)\b"
+)
 _QUESTION = re.compile(r"[^\w\n]*[^.!?\n]{0,160}\?[^\w\n]*\n?[^\w\n]*")
 # "The response only says yes".
 _SAYS = re.compile(
@@ -32,8 +36,9 @@ class Text:
     """A plain text, and the words in it that say a verdict: not those it quotes or denies.
 
     ``begins`` is where the first word of an answer would be: after a list mark, or after the
-    question that asks for the verdict. ``tokens`` are words that stand alone and are meant, and
-    ``sure`` those of them that are sure; ``mentioned`` also has what the response is said to say.
+    question that asks for the verdict; ``restated`` says that another may be meant. ``tokens`` are
+    words that stand alone and are meant, and ``sure`` those of them that are sure; ``mentioned``
+    also has what the response is said to say.
     ``kinds`` and ``denied`` are the kinds of sure words that are meant, and that are denied.
     ``doubtful`` says that a word may have been meant though it was not read ("NO. 3 of 5 items
     hold", "not a yes").
@@ -42,7 +47,7 @@ class Text:
     def __init__(self, plain: str) -> None:
         """Find the words of a plain text."""
         self.plain = plain
-        self.begins = _begins(plain)
+        self.begins, self.restated = _begins(plain)
         self.quotations = Quotations(plain)
         alone, others = list[re.Match[str]](), list[re.Match[str]]()
         for token in TOKEN.finditer(plain):
@@ -101,9 +106,15 @@ class Text:
         return self.doubtful or bool(against & others) or self.kinds == others
 
 
-def _begins(plain: str) -> int:
+def _begins(plain: str) -> tuple[int, bool]:
+    """Return where an answer begins, and whether after a question that is not plainly the judge's.
+
+    Judges often begin with what they were asked; of several questions none need be it.
+    """
     question = _QUESTION.match(plain)
     if question and ASKS_FOR_VERDICT.search(question[0]):
-        return question.end()
+        return question.end(), False
+    if question and _ASKED.match(question[0]) and "?" not in plain[question.end() :]:
+        return question.end(), True
     mark = LIST_MARK.match(plain)
-    return mark.end() if mark else 0
+    return (mark.end() if mark else 0), False

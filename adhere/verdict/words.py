@@ -94,8 +94,8 @@ _DENIED_AFTER = re.compile(
 _INVERTED = re.compile(
     r"(?<!\bno )(?<!without )(?<!没有)(?<!无)"
     r"(?:\bviolat(?:es?|ed|ions?)|\bfail(?:s|ed|ures?)?|\berrors?|\bissues?|\bproblems?"
-    r"|\bmistakes?|\bmissing|\bbroken|\bnot \w+|\bnon-?\w+|\btoo \w+|\bforbidden|\bprohibited"
-    r"|\bunmet|\bexceed\w*|违反|违背|不符|错误|问题|缺少|缺失)"
+    r"|\bmistakes?|\bmissing|\bbr(?:eaks?|oken)|\bnot \w+|\bnon-?\w+|\btoo \w+|\bforbidden"
+    r"|\bprohibited|\bunmet|\bexceed\w*|违反|违背|不符|错误|问题|缺少|缺失)"
     r"[^\n.!;,:?。；，]{0,24}[:?][ \t\"'*`“]{0,6}\Z"
 )
 # A statement about the response: "The response fails the constraint: NO".
