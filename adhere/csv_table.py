@@ -10,8 +10,8 @@ from adhere import jsonio
 from adhere.errors import DataError
 
 # What a spreadsheet takes for a formula, at the start of a cell or behind a separator that makes it
-# one where the table is opened with another separator.
-_FORMULA = re.compile(r"(^|[;\t])([ \xa0]*)(?=[=+\-@\t\r＝＋－＠])")
+# one where the table is opened with another separator; blanks and line breaks may come first.
+_FORMULA = re.compile(r"(^|[;\t])(\s*)(?=[=+\-@＝＋－＠])|^(?=[\t\r])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 

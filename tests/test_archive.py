@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adhere import files, jsonio
@@ -166,7 +166,20 @@ def test_failures_become_items_that_ask_for_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", " =1", "a;=1", "a\t=1", ";-x", "\t=1"],
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "＝1+1",
+        " =1",
+        "a;=1",
+        "a\t=1",
+        ";-x",
+        "\t=1",
+        "\n@",
+        "\r\n\u2003=1",
+    ],
 )
 def test_a_cell_is_never_a_formula(tmp_path: Path, text: str) -> None:
     path = tmp_path / "t.csv"
@@ -179,6 +192,7 @@ def test_a_cell_is_never_a_formula(tmp_path: Path, text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=5))
+@example([("", "\n@"), ("\t", ";\n=1"), ("\r=1", "a;\t\n-1")])
 def test_tables_come_back_as_texts_without_formulas(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
 ) -> None:
