@@ -24,6 +24,11 @@ _LABEL_OPENS = re.compile(
     rf"[^\w\n]{{0,40}}(?:(?:the|my|final|overall)[ \t]{{1,4}}){{0,3}}(?:{NOUNS})[^\w\n]{{0,20}}"
     rf"(?:\b(?:is|was)\b|为|是)?[^\w\n]{{0,20}}(?P<word>{any_of(WORDS)})"
 )
+# A sentence after the opening that takes it back, or says whose it was.
+_TURNS = re.compile(
+    r"\W{0,8}(?:wait|hmm|hm|actually|hold on|however|but"
+    r"|that(?:['’]s| is) (?:what )?the response)\b"
+)
 
 
 class Reading(NamedTuple):
@@ -94,9 +99,12 @@ def _opening(plain: str) -> Found:
     """Read a text whose end is missing: only what opens it, and is complete, is known to stay."""
     token = TOKEN.match(plain, len(plain) - len(plain.lstrip(" \t\n*_#")))
     if token and stands_alone(plain, token) and COMPLETE.match(plain, token.end()):
-        return NOTHING if is_denied(plain, token) else Found(KIND[token[0]], "opening")
+        doubted = is_denied(plain, token) or _TURNS.match(plain, token.end())
+        return NOTHING if doubted else Found(KIND[token[0]], "opening")
     label = _LABEL_OPENS.match(plain) or _KEY_OPENS.match(plain)
     if label is None or not COMPLETE.match(plain, label.end("word")):
         return NOTHING
     word = label["word"]
+    if _TURNS.match(plain, label.end("word")):
+        return NOTHING
     return NOTHING if denied(plain, word, label.end("word")) else Found(KIND[word], "opening")

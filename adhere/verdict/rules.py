@@ -52,8 +52,10 @@ _SPACES_AND_MARKS: Final = " \t\n*_\"'`"
 _NUMBERED = re.compile(rf"^\W{{0,4}}\d{{1,2}}[.)][^\w\n]*({any_of(WORDS)})\W*$", re.MULTILINE)
 # After these a contrary word takes back what was said.
 _TAKEN_BACK = re.compile(
-    r"\b(?:actually|however|but|wait|correction|edit|instead|rather|reconsider\w*|although)\b"
-    r"|但|然而|不过|实际上|更正"
+    r"\b(?:actually|however|but|wait|correction|edit|instead|rather|reconsider\w*|although|sorry"
+    r"|apologies|oops|i mean|i meant|chang(?:e|es|ed|ing)|switch\w*|revis\w*|amend\w*|updated?"
+    r"|retract\w*|make that|should be|after re\w+|so (?:it['’]s|it is|the answer is))\b"
+    r"|但|然而|不过|实际上|更正|抱歉|改为|应为"
 )
 _CONCLUDES = re.compile(
     r"(?:\b(?:so|therefore|thus|hence)\b|因此|所以)[, ]{0,2}"
@@ -68,10 +70,11 @@ _SHOWS = re.compile(
     r"\b(?:says|said|reads|ends? (?:with|in)|begins? with|starts? with"
     r"|(?:word|line|sentence)\b[^.:\n]{0,30}\bis)[^\w\n]*:[^\w\n]*\Z"
 )
-_THEREFORE = re.compile(r"[^\w\n]*(?:therefore|thus|hence|so)\b")
+_THEREFORE = re.compile(r"[^\w\n]*(?:therefore|thus|hence|so|actually|however|wait|upon \w+ \w+)\b")
 _DOUBTS = re.compile(
     r"\bnot (?:entirely |quite )?sure\b|\bplease (?:provide|share|send|paste|give)\b|请提供"
-    r"|\bhappy to help\b"
+    r"|\bhappy to help\b|\btake (?:that|it|this) back\b|\bi retract\b|\bon second thought\b"
+    r"|\bi (?:was|am) (?:wrong|mistaken)\b|\bi made a mistake\b"
     r"|\b(?:cannot|can['’]t|unable to) (?:evaluate|assess|judge|determine|verify)\b"
 )
 # "… 应为否。": such a word stands in a sentence, where a Chinese word is not seen to stand alone.
@@ -260,7 +263,7 @@ def _takes_back(plain: str, token: re.Match[str]) -> bool:
     if "?" in sentence or (not sentence.strip() and _answers(plain, token.start())):
         return False
     following = plain[token.end() : token.end() + 20]
-    ends = COMPLETE.match(following) is not None or not following.strip()
+    ends = COMPLETE.match(following) is not None or not following.strip(" )]\"'*_`）")
     return ends and (_TAKEN_BACK.search(sentence) is not None or not sentence.strip(" *_\"'"))
 
 

@@ -94,9 +94,10 @@ _DENIED_AFTER = re.compile(
 _INVERTED = re.compile(
     r"(?<!\bno )(?<!without )(?<!没有)(?<!无)"
     r"(?:\bviolat(?:es?|ed|ions?)|\bfail(?:s|ed|ures?)?|\berrors?|\bissues?|\bproblems?"
-    r"|\bmistakes?|\bmissing|\bbr(?:eaks?|oken)|\bnot \w+|\bnon-?\w+|\btoo \w+|\bforbidden"
-    r"|\bprohibited|\bunmet|\bexceed\w*|违反|违背|不符|错误|问题|缺少|缺失)"
-    r"[^\n.!;,:?。；，]{0,24}[:?][ \t\"'*`“]{0,6}\Z"
+    r"|\bmistakes?|\bmiss(?:es|ing)?\b|\blacks?|\bbr(?:eaks?|oken)|\bnot \w+|\bnon-?\w+"
+    r"|\btoo \w+|\bforbidden|\bprohibited|\bunmet|\bexceed\w*"
+    r"|违反|违背|不符|错误|违规|问题|缺少|缺失)"
+    r"[^\n.!;,:?。；，]{0,40}[:?][ \t\"'*`“]{0,6}\Z"
 )
 # A statement about the response: "The response fails the constraint: NO".
 _STATES = re.compile(r"(?:it|this|the|that|its|one|there)\b[^?]*\Z")
@@ -139,6 +140,11 @@ def _denied(plain: str, word: str, start: int, end: int) -> bool:
     line = plain[max(start - 60, 0) : start].rpartition("\n")[2]
     if _DENIED.search(line) or _DENIED_AFTER.match(plain, end) or conditional(plain, start):
         return True
+    if not any(map(str.isalnum, line)):
+        # The question stands on the line above: "Is it violated?\n**NO**".
+        above = plain[max(start - 160, 0) : start].rstrip(" \t\n*_\"'`#>-")
+        above = above.rpartition("\n")[2]
+        line = above if above.endswith("?") else line
     if _INVERTED.search(line) is None:
         return False
     sentence = re.split(r"[.!;。]", line)[-1].strip()
