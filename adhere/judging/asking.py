@@ -180,6 +180,8 @@ def _majority(prompt: str, asked: list[Answered]) -> Answered:
     votes = [a.verdict for a in asked]
     record: dict[str, Any] = {"prompt": prompt, "votes": votes}
     record["replies"] = [reply for a in asked for reply in a.record["replies"]]
+    if any("read_by" in a.record for a in asked):
+        record["read_by"] = [a.record.get("read_by") for a in asked]
     if any(a.record.get("retryable") for a in asked):
         record["retryable"] = True
     for verdict, count in ((True, yes), (False, no)):

@@ -26,10 +26,11 @@ counts in 1 and 2, too, and means that there is no verdict. A word is none (word
 - beside a slash or inside a longer word or name (YES/NO, no-one, NOTE, 是否), as "No." before a
   number, or as the determiner or adjective of the next word ("no emojis", "true story");
 - in a list of the options ("YES or NO", 是/否), which is taken out beforehand;
-- in quotation marks, or as what the response says; after a label that shows something ("The
-  response ends with:");
+- in quotation marks, or as what the response says; in lines, or JSON, that the line before shows
+  ("The response ends with:");
 - in a clause with a negation, doubt or condition ("not a yes", "YES would be wrong", 并非“是”), or
-  where the sentence goes on with the opposite ("No, it doesn't violate the constraint");
+  where the sentence goes on with the opposite ("No, it doesn't violate the constraint"), or the
+  next or last sentence says it of the constraint;
 - as the answer to another question ("Any emojis? No"), or to what asks for the opposite
   ("violation: yes");
 - as a boolean under a JSON key that does not name a verdict ({"has_errors": true}) or in an

@@ -18,7 +18,7 @@ _BETWEEN = rf"{_AROUND}(?:[/\\|、&]|\b(?:or|and|vs|versus)\b|或者|或|还是|
 _ONE_OPTION = re.compile(rf"(?<![{LETTER}])(?:{_OPTION})(?![{LETTER}])")
 _OPTIONS = re.compile(
     rf"(?<![{LETTER}])(?:{_OPTION})(?:{_BETWEEN}(?:{_OPTION})){{1,6}}(?![{LETTER}])"
-    r"|\b(?:yes|no)(?:[ \t]{1,3}(?:yes|no)){1,8}(?=\W{0,5}(?:\n|\Z))"
+    r"|\b(?:yes|no)(?:[ \t,]{1,3}(?:yes|no)){1,8}(?=\W{0,5}(?:\n|\Z))"
 )
 _JSON_BOOLEAN = re.compile(
     r"[\"'](?P<key>[\w .-]{1,60})[\"']\s{0,5}:\s{0,5}[\"']?(?:true|false)[\"']?"
@@ -83,7 +83,7 @@ def unquoted(text: str) -> str:
             continue
         outside.append(text[position:start])
         position = end
-    rest = "\n".join([*outside, text[position:]])
+    rest = "\n…\n".join([*outside, text[position:]])
     return rest if any(map(str.isalnum, rest)) else text
 
 

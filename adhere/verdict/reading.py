@@ -8,8 +8,16 @@ from adhere.plain_text import ZERO_WIDTH_SPACE
 from adhere.thinking import final_answer
 from adhere.verdict.clearing import plain, unquoted
 from adhere.verdict.labels import NOUNS
-from adhere.verdict.quoting import OF_ANOTHER
-from adhere.verdict.rules import COMPLETE, NOTHING, UNDECIDED, Found, decide, decide_plainly
+from adhere.verdict.quoting import OF_ANOTHER, introduced, without_shown
+from adhere.verdict.rules import (
+    COMPLETE,
+    NOTHING,
+    UNDECIDED,
+    Found,
+    decide,
+    decide_plainly,
+    speaks_against,
+)
 from adhere.verdict.structured import agreed, find_objects, verdict_of
 from adhere.verdict.words import KIND, TOKEN, WORDS, any_of, denied, is_denied, stands_alone
 
@@ -60,7 +68,8 @@ def _structured(text: str, objects: list[tuple[Any, int, int]]) -> Found:
     after = unquoted(text[spans[-1][1] :])
     # After "The response is" only a key that names a verdict can be the judge's.
     shown = OF_ANOTHER.search(before.lower()) is not None
-    kinds = [verdict_of(value, _kind_of, only_decisions=shown) for value, _, _ in objects]
+    own = [value for value, start, _ in objects if not introduced(text[:start].lower())]
+    kinds = [verdict_of(value, _kind_of, only_decisions=shown) for value in own]
     named = agreed([kind for kind in kinds if kind])
     if not any(map(str.isalnum, before + after)):
         return Found(named or UNDECIDED, "key")
@@ -69,8 +78,11 @@ def _structured(text: str, objects: list[tuple[Any, int, int]]) -> Found:
         return said
     if not named:
         return _free(before + "\n" + after, decide)
-    said = _free(before, decide_plainly)
-    return Found(UNDECIDED if said.kind and said.kind != named else named, "key")
+    others = {_free(before, decide_plainly).kind, _free(after, decide).kind} - {"", named}
+    against = any(
+        speaks_against(part.lower(), 0, named) for part in (before.strip(), after.strip())
+    )
+    return Found(UNDECIDED if others or against else named, "key")
 
 
 def _kind_of(text: str) -> str:
@@ -89,7 +101,7 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 def _free(text: str, decide: Callable[[str], Found]) -> Found:
     # A zero-width space may stand inside a word or between two; joined words come first.
     for space in ("", " ") if ZERO_WIDTH_SPACE in text else ("",):
-        found = decide(plain(text, space))
+        found = decide(without_shown(plain(text, space)))
         if found.kind:
             return found
     return NOTHING

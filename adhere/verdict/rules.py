@@ -70,6 +70,11 @@ _SHOWS = re.compile(
     r"\b(?:says|said|reads|ends? (?:with|in)|begins? with|starts? with"
     r"|(?:word|line|sentence)\b[^.:\n]{0,30}\bis)[^\w\n]*:[^\w\n]*\Z"
 )
+_NEXT_SENTENCE = re.compile(r"[^\w\n]*(?:[.!。\n][^\w]*)")
+_SENTENCE = re.compile(r"[^.!?\n。]{0,200}")
+_THE_CONSTRAINT = re.compile(
+    r"\b(?:the|this|that) (?:constraint|requirement|instruction|rule|condition)s?\b|约束|要求"
+)
 _THEREFORE = re.compile(r"[^\w\n]*(?:therefore|thus|hence|so|actually|however|wait|upon \w+ \w+)\b")
 _DOUBTS = re.compile(
     r"\bnot (?:entirely |quite )?sure\b|\bplease (?:provide|share|send|paste|give)\b|请提供"
@@ -187,6 +192,8 @@ def _by_opening(text: Text, *, whole: bool = True) -> str:
         return UNDECIDED
     if not whole:
         return first
+    if _doubted(text, text.begins + len(word), first):
+        return UNDECIDED
     last = text.last_sentence()
     if text.restated and said_after(plain, last) == {"yes", "no"} - {first}:
         return UNDECIDED
@@ -227,11 +234,23 @@ def _by_only_kind(text: Text) -> str:
 
 def _doubted(text: Text, end: int, kind: str) -> bool:
     """Whether what comes after a statement doubts it: "I'm not sure", "Therefore it fails"."""
-    last = text.last_sentence()
-    concluded = last > end and _THEREFORE.match(text.plain, last)
-    if concluded and said_after(text.plain, concluded.end()) == {"yes", "no"} - {kind}:
+    plain, last = text.plain, text.last_sentence()
+    concluded = last > end and _THEREFORE.match(plain, last)
+    if concluded and said_after(plain, concluded.end()) == {"yes", "no"} - {kind}:
         return True
-    return _DOUBTS.search(text.plain, end) is not None
+    following = _NEXT_SENTENCE.match(plain, end)
+    starts = {following.end() if following else end, max(last, end)}
+    if any(speaks_against(plain, start, kind) for start in starts):
+        return True
+    return _DOUBTS.search(plain, end) is not None
+
+
+def speaks_against(plain: str, start: int, kind: str) -> bool:
+    """Whether the sentence that begins at a place says of the constraint itself the opposite."""
+    sentence = _SENTENCE.match(plain, start)
+    assert sentence is not None
+    about = _THE_CONSTRAINT.search(sentence[0]) and not _TAKEN_BACK.search(sentence[0])
+    return bool(about) and said_after(plain, start) == {"yes", "no"} - {kind}
 
 
 def _last_paragraph(text: Text) -> tuple[str, int]:
@@ -275,7 +294,8 @@ def _last_line(plain: str) -> tuple[str, int]:
         words = ALNUM.findall(line, mark.end() if mark else 0)
         key = " ".join(words) if len(words) < 3 else ""
         key = "n/a" if key == "n a" else key
-        if key in KIND and not _answers(plain, end - len(line)):
+        asks = line.rstrip(_SPACES_AND_MARKS).endswith("?")
+        if key in KIND and not asks and not _answers(plain, end - len(line)):
             return ("" if _numbered_lines_differ(plain) else key), end
         end -= len(line) + 1
     return "", -1

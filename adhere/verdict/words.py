@@ -127,7 +127,7 @@ def _is_column(plain: str, token: re.Match[str]) -> bool:
 
 def is_denied(plain: str, token: re.Match[str]) -> bool:
     """Whether a word does not mean what it says: it follows a negation or a condition ("not a yes",
-    "to earn a yes"), or answers what asks for the opposite ("violation: yes")."""
+    "to earn a yes"), answers what asks for the opposite ("violation: yes"), or asks ("Yes?")."""
     return _denied(plain, token[0], token.start(), token.end())
 
 
@@ -138,6 +138,8 @@ def denied(plain: str, word: str, end: int) -> bool:
 
 def _denied(plain: str, word: str, start: int, end: int) -> bool:
     line = plain[max(start - 60, 0) : start].rpartition("\n")[2]
+    if plain[end : end + 4].lstrip("*_\"'`")[:1] == "?":
+        return True
     if _DENIED.search(line) or _DENIED_AFTER.match(plain, end) or conditional(plain, start):
         return True
     if not any(map(str.isalnum, line)):
