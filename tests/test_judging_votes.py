@@ -117,3 +117,23 @@ async def test_structured_verdicts_are_asked_for_where_a_verdict_is_wanted(tmp_p
         assert "response_format" not in first
         schema = second["response_format"]["json_schema"]["schema"]
         assert schema["properties"]["verdict"]["enum"] == ["YES", "NO"]
+
+
+@looped
+async def test_a_step_names_the_rule_that_read_a_reply(tmp_path: Path) -> None:
+    """Where the reply is more than its word; with votes, one for each call."""
+    chatty = Reply(content="It is met. YES")
+    async with judging(tmp_path, chatty) as bench:
+        run, _ = await bench.judge([item("q", llm("Fine?"))])
+        (step,) = run.rows[0]["constraints"][0]["steps"]
+        assert (step["result"], step["read_by"]) == (True, "last sentence")
+    async with judging(tmp_path / "votes", YES, chatty, NO) as bench:
+        run, _ = await bench.judge([item("q", llm("Fine?"))], votes=3)
+        (step,) = run.rows[0]["constraints"][0]["steps"]
+        assert (step["votes"], step["read_by"]) == (
+            [True, True, False],
+            [None, "last sentence", None],
+        )
+    async with judging(tmp_path / "plain", YES) as bench:
+        run, _ = await bench.judge([item("q", llm("Fine?"))])
+        assert "read_by" not in run.rows[0]["constraints"][0]["steps"][0]

@@ -12,6 +12,7 @@ from adhere.audit import Finding, audit
 from adhere.checkers import CheckerPool
 from adhere.cli import Job
 from adhere.config import Checkers
+from adhere.sources import Datasets
 
 _LOG = logging.getLogger("adhere")
 
@@ -19,9 +20,11 @@ _LOG = logging.getLogger("adhere")
 def show(job: Job) -> None:
     """Audit the selected datasets of the workflow; the log has every place of each finding."""
     plan = job.plan
+    # Any version may be looked at; one that is missing is told where to get it.
+    datasets = Datasets(plan.project.root, accept=True)
     for name in plan.datasets:
         path = plan.project.root / plan.config.datasets[name]
-        findings = found(data.load(name, path).first(plan.limit), plan.config.checkers)
+        findings = found(datasets.load(name, path).first(plan.limit), plan.config.checkers)
         print("\n" + report(path, findings, map(str, findings)))
         _LOG.info("%s", report(path, findings, (finding.in_full for finding in findings)))
         if any(len(finding.places) > 1 for finding in findings):

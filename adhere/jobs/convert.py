@@ -10,13 +10,16 @@ from adhere.data import Row
 from adhere.errors import DataError
 from adhere.gym_data import from_gym, is_gym, to_gym
 from adhere.jsonio import dumps, write_bytes, write_json
+from adhere.sources import Datasets
 
 
 def gym_data(job: Job) -> None:
     """Write the selected datasets of the workflow as Gym's task files."""
     plan = job.plan
+    # Any version may be converted; one that is missing is told where to get it.
+    datasets = Datasets(plan.project.root, accept=True)
     for name in plan.datasets:
-        dataset = data.load(name, plan.project.root / plan.config.datasets[name])
+        dataset = datasets.load(name, plan.project.root / plan.config.datasets[name])
         path = plan.results_root / "gym" / f"{name}.jsonl"
         _write(path, _converted(dataset.first(plan.limit).rows, to_gym, str(dataset.path)))
 
