@@ -50,6 +50,11 @@ def _quotations(plain: str) -> Iterator[tuple[int, int]]:
         start += len(line) + 1
 
 
+# "The response ends with:", in the line of what it shows.
+SHOWS: Final = re.compile(
+    r"\b(?:says|said|reads|ends? (?:with|in)|begins? with|starts? with"
+    r"|(?:word|line|sentence)\b[^.:\n]{0,30}\bis)[^\w\n]*:[^\w\n]*\Z"
+)
 # What ends a line that shows something: "The last line of the response is".
 _SHOWING = re.compile(
     r"(?:\b(?:is|are|was|reads?|says?|said|with|only|lines?|wrote|writes?|states?|contains?|includes?"

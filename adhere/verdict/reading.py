@@ -7,17 +7,10 @@ from typing import Any, NamedTuple
 from adhere.plain_text import ZERO_WIDTH_SPACE
 from adhere.thinking import final_answer
 from adhere.verdict.clearing import plain, unquoted
+from adhere.verdict.doubts import COMPLETE, speaks_against
 from adhere.verdict.labels import NOUNS
 from adhere.verdict.quoting import OF_ANOTHER, introduced, without_shown
-from adhere.verdict.rules import (
-    COMPLETE,
-    NOTHING,
-    UNDECIDED,
-    Found,
-    decide,
-    decide_plainly,
-    speaks_against,
-)
+from adhere.verdict.rules import NOTHING, UNDECIDED, Found, decide, decide_plainly
 from adhere.verdict.structured import agreed, find_objects, verdict_of
 from adhere.verdict.words import KIND, TOKEN, WORDS, any_of, denied, is_denied, stands_alone
 

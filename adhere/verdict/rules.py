@@ -10,9 +10,16 @@ from functools import partial
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from adhere.verdict.labels import NOUNS
-from adhere.verdict.polarity import ASKS_FOR_VERDICT, contradicts, said_after
-from adhere.verdict.quoting import introduced
+from adhere.verdict.doubts import COMPLETE, CORRECTED, DOUBTS, doubted, takes_back
+from adhere.verdict.polarity import contradicts, said_after
+from adhere.verdict.questions import (
+    ASKS_ASIDE,
+    SPACES_AND_MARKS,
+    answers,
+    answers_aside,
+    names_verdict,
+)
+from adhere.verdict.quoting import SHOWS
 from adhere.verdict.text import LIST_MARK, Text
 from adhere.verdict.words import (
     ALNUM,
@@ -21,17 +28,12 @@ from adhere.verdict.words import (
     TOKEN,
     WORDS,
     any_of,
-    conditional,
     denied,
     is_denied,
-    is_inverted,
     stands_alone,
 )
 
 UNDECIDED: Final = "none"
-COMPLETE: Final = re.compile(r"[\"'”*`)\]}]{0,4}[.!。\n]|[\"'”]")
-"""What ends a sentence after its word."""
-
 _ALONE = re.compile(
     rf"(?P<word>{any_of(WORDS)})[*`\"'”]{{0,4}}[ \t]?(?:[.!;。\n]|[-–—]{{1,2}}[ \t]"
     r"|,(?![ \t]?(?:but|however|although|though|except|yet|但|不过|然而|可是)))"
@@ -48,39 +50,10 @@ _LAST_WORD = re.compile(
     rf"(?P<word>{any_of(WORDS)})[^\w?]*\Z"
 )
 _LAST_CHARS: Final = 80
-_SPACES_AND_MARKS: Final = " \t\n*_\"'`"
 _NUMBERED = re.compile(rf"^\W{{0,4}}\d{{1,2}}[.)][^\w\n]*({any_of(WORDS)})\W*$", re.MULTILINE)
-# After these a contrary word takes back what was said.
-_TAKEN_BACK = re.compile(
-    r"\b(?:actually|however|but|wait|correction|edit|instead|rather|reconsider\w*|although|sorry"
-    r"|apologies|oops|i mean|i meant|chang(?:e|es|ed|ing)|switch\w*|revis\w*|amend\w*|updated?"
-    r"|retract\w*|make that|should be|after re\w+|so (?:it['’]s|it is|the answer is))\b"
-    r"|但|然而|不过|实际上|更正|抱歉|改为|应为"
-)
 _CONCLUDES = re.compile(
     r"(?:\b(?:so|therefore|thus|hence)\b|因此|所以)[, ]{0,2}"
     r"(?:it(?:['’]s| is) )?(?:an? )?[^\w\n]{0,4}\Z"
-)
-_CORRECTED = re.compile(r"\b(?:corrected|changed|revised|updated) to[^\w\n]{0,4}(?P<word>yes|no)\b")
-# "Any emojis? No": one thing among others.
-_ASKS_ASIDE = re.compile(
-    r"(?:\A|[\n.!?:*-])[^\w\n]{0,6}(?:are there )?any\b[^\n.!?]{0,80}\?\W{0,6}\Z"
-)
-_SHOWS = re.compile(
-    r"\b(?:says|said|reads|ends? (?:with|in)|begins? with|starts? with"
-    r"|(?:word|line|sentence)\b[^.:\n]{0,30}\bis)[^\w\n]*:[^\w\n]*\Z"
-)
-_NEXT_SENTENCE = re.compile(r"[^\w\n]*(?:[.!。\n][^\w]*)")
-_SENTENCE = re.compile(r"[^.!?\n。]{0,200}")
-_THE_CONSTRAINT = re.compile(
-    r"\b(?:the|this|that) (?:constraint|requirement|instruction|rule|condition)s?\b|约束|要求"
-)
-_THEREFORE = re.compile(r"[^\w\n]*(?:therefore|thus|hence|so|actually|however|wait|upon \w+ \w+)\b")
-_DOUBTS = re.compile(
-    r"\bnot (?:entirely |quite )?sure\b|\bplease (?:provide|share|send|paste|give)\b|请提供"
-    r"|\bhappy to help\b|\btake (?:that|it|this) back\b|\bi retract\b|\bon second thought\b"
-    r"|\bi (?:was|am) (?:wrong|mistaken)\b|\bi made a mistake\b"
-    r"|\b(?:cannot|can['’]t|unable to) (?:evaluate|assess|judge|determine|verify)\b"
 )
 # "… 应为否。": such a word stands in a sentence, where a Chinese word is not seen to stand alone.
 _CHINESE_END = re.compile(r"[为是即][“\"]?(?P<word>是|否)[”\"]?[\W]*\Z")
@@ -132,11 +105,11 @@ def _by_last_word(text: Text) -> str:
     quotation = text.quotations.around(start)
     if quotation is not None and edge >= quotation[0]:
         return ""
-    before = plain[: found.end("edge")].rstrip(_SPACES_AND_MARKS)
+    before = plain[: found.end("edge")].rstrip(SPACES_AND_MARKS)
     own_line = "\n" in plain[edge:start] or not before or plain[edge - 1 : edge] == "\n"
     if before.endswith("?") or denied(plain, word, found.end("word")):
         return ""
-    if before.endswith(":") and not (own_line and _names_verdict(before)):
+    if before.endswith(":") and not (own_line and names_verdict(before)):
         return ""
     if text.opposed(word) or _numbered_lines_differ(plain):
         return UNDECIDED
@@ -166,11 +139,11 @@ def _by_statement(text: Text) -> str:
         break
     if not word:
         return ""
-    if text.opposed(word) or contradicts(plain, KIND[word], end) or _doubted(text, end, KIND[word]):
+    if text.opposed(word) or contradicts(plain, KIND[word], end) or doubted(text, end, KIND[word]):
         return UNDECIDED
     later = [token for token in text.mentioned if token.start() > end and token[0] in SURE_WORDS]
     contrary = _contrary(text, later, KIND[word])
-    return UNDECIDED if any(_takes_back(plain, token) for token in contrary) else KIND[word]
+    return UNDECIDED if any(takes_back(plain, token) for token in contrary) else KIND[word]
 
 
 def _by_opening(text: Text, *, whole: bool = True) -> str:
@@ -183,16 +156,16 @@ def _by_opening(text: Text, *, whole: bool = True) -> str:
     if not word:
         return ""
     first = KIND[word]
-    corrected = _CORRECTED.search(plain)
+    corrected = CORRECTED.search(plain)
     if corrected and KIND[corrected["word"]] != first:
         return UNDECIDED
-    if text.opposed(word) or _DOUBTS.search(plain):
+    if text.opposed(word) or DOUBTS.search(plain):
         return UNDECIDED
     if contradicts(plain, first, text.begins + len(word)):
         return UNDECIDED
     if not whole:
         return first
-    if _doubted(text, text.begins + len(word), first):
+    if doubted(text, text.begins + len(word), first):
         return UNDECIDED
     last = text.last_sentence()
     if text.restated and said_after(plain, last) == {"yes", "no"} - {first}:
@@ -204,10 +177,10 @@ def _by_opening(text: Text, *, whole: bool = True) -> str:
     if aside and KIND[aside[-1].word] != first:
         return UNDECIDED
     for token in _contrary(text, text.sure, first):
-        if _takes_back(plain, token):
+        if takes_back(plain, token):
             return UNDECIDED
         in_brackets = plain[token.start() - 1] + plain[token.end() : token.end() + 1] == "()"
-        if in_brackets or _answers_aside(plain, token.start()):
+        if in_brackets or answers_aside(plain, token.start()):
             continue
         if token.start() >= last > 0:
             return UNDECIDED
@@ -224,33 +197,12 @@ def _by_only_kind(text: Text) -> str:
         return ""
     ((kind, token),) = said.items()
     before = text.plain[max(token.start() - 200, 0) : token.start()]
-    if _ASKS_ASIDE.search(before) or _SHOWS.search(before):
+    if ASKS_ASIDE.search(before) or SHOWS.search(before):
         return ""
     concludes = _CONCLUDES.search(text.plain, max(token.start() - 40, 0), token.start())
     if text.denied - {kind} and not concludes:
         return ""
     return "" if contradicts(text.plain, kind, token.end()) else kind
-
-
-def _doubted(text: Text, end: int, kind: str) -> bool:
-    """Whether what comes after a statement doubts it: "I'm not sure", "Therefore it fails"."""
-    plain, last = text.plain, text.last_sentence()
-    concluded = last > end and _THEREFORE.match(plain, last)
-    if concluded and said_after(plain, concluded.end()) == {"yes", "no"} - {kind}:
-        return True
-    following = _NEXT_SENTENCE.match(plain, end)
-    starts = {following.end() if following else end, max(last, end)}
-    if any(speaks_against(plain, start, kind) for start in starts):
-        return True
-    return _DOUBTS.search(plain, end) is not None
-
-
-def speaks_against(plain: str, start: int, kind: str) -> bool:
-    """Whether the sentence that begins at a place says of the constraint itself the opposite."""
-    sentence = _SENTENCE.match(plain, start)
-    assert sentence is not None
-    about = _THE_CONSTRAINT.search(sentence[0]) and not _TAKEN_BACK.search(sentence[0])
-    return bool(about) and said_after(plain, start) == {"yes", "no"} - {kind}
 
 
 def _last_paragraph(text: Text) -> tuple[str, int]:
@@ -272,20 +224,6 @@ def _contrary(text: Text, tokens: list[re.Match[str]], kind: str) -> list[re.Mat
     return [t for t in tokens if KIND[t[0]] != kind and t.end() not in partial_ends]
 
 
-def _takes_back(plain: str, token: re.Match[str]) -> bool:
-    """Whether a word that is said later contradicts: after "but", or as a sentence of its own.
-
-    Not as the answer to a question.
-    """
-    before = plain[max(token.start() - 80, 0) : token.start()]
-    sentence = re.split(r"[.!。\n]", before)[-1]
-    if "?" in sentence or (not sentence.strip() and _answers(plain, token.start())):
-        return False
-    following = plain[token.end() : token.end() + 20]
-    ends = COMPLETE.match(following) is not None or not following.strip(" )]\"'*_`）")
-    return ends and (_TAKEN_BACK.search(sentence) is not None or not sentence.strip(" *_\"'"))
-
-
 def _last_line(plain: str) -> tuple[str, int]:
     """Return the word of the last line that is nothing but a verdict, and where the line ends."""
     end = len(plain)
@@ -294,32 +232,11 @@ def _last_line(plain: str) -> tuple[str, int]:
         words = ALNUM.findall(line, mark.end() if mark else 0)
         key = " ".join(words) if len(words) < 3 else ""
         key = "n/a" if key == "n a" else key
-        asks = line.rstrip(_SPACES_AND_MARKS).endswith("?")
-        if key in KIND and not asks and not _answers(plain, end - len(line)):
+        asks = line.rstrip(SPACES_AND_MARKS).endswith("?")
+        if key in KIND and not asks and not answers(plain, end - len(line)):
             return ("" if _numbered_lines_differ(plain) else key), end
         end -= len(line) + 1
     return "", -1
-
-
-def _answers(plain: str, start: int) -> bool:
-    """Whether a line answers or completes what stands above, which may not be about the verdict."""
-    before = plain[max(start - 300, 0) : start].rstrip(_SPACES_AND_MARKS)
-    return before.endswith("?") or (before.endswith(":") and not _names_verdict(before))
-
-
-def _names_verdict(before: str) -> bool:
-    """Whether a label that ends a text is about the judge's verdict."""
-    above, _, line = before.rpartition("\n")
-    if denied(above, "", len(above)) or conditional(above, len(above)) or is_inverted(line):
-        return False
-    return re.search(NOUNS, line) is not None and not introduced(before)
-
-
-def _answers_aside(plain: str, start: int) -> bool:
-    """Whether a word answers a question on its line, other than that for the verdict."""
-    before = plain[max(start - 200, 0) : start]
-    asked = before.rstrip(_SPACES_AND_MARKS).endswith("?")
-    return asked and ASKS_FOR_VERDICT.search(before) is None
 
 
 def _numbered_lines_differ(plain: str) -> bool:
